@@ -1,0 +1,56 @@
+/**
+ * Where bytes live.
+ *
+ * Terminology
+ *   storage path  relative, `/` between components, no empty, `.` or `..` component: the logical path of a file in the tree
+ *   incoming      bytes that have arrived and are flushed, but have no place in the tree yet
+ *   intent        a put, move or removal written down before it is done (see `intents.ts`), so that a crash leaves nothing half-done
+ */
+import type { Readable } from 'node:stream';
+
+export interface ByteRange {
+  /** First byte, from 0. */
+  readonly start: number;
+  /** Last byte, inclusive. */
+  readonly end: number;
+}
+
+/** Bytes that have been received completely and flushed to stable storage. */
+export interface IncomingFile {
+  readonly key: string;
+  readonly sizeBytes: number;
+  /** 32 bytes. */
+  readonly sha256: Buffer;
+  /** CRC-32 as used by zip, unsigned. */
+  readonly crc32: number;
+}
+
+export interface StoredFile {
+  readonly path: string;
+  readonly sizeBytes: number;
+}
+
+export interface Storage {
+  /** Streams bytes into `.incoming/`. @throws {TooLarge} past `maxBytes`, {StorageFull} when the disk is. Nothing stays behind after an error. */
+  receive(source: Readable, options?: { maxBytes?: number }): Promise<IncomingFile>;
+  /** Content of an incoming file, for small ones. */
+  readIncoming(incoming: IncomingFile): Promise<Buffer>;
+  /** Forgets an incoming file. */
+  discard(incoming: IncomingFile): Promise<void>;
+  /** Gives an incoming file its place; never overwrites. @throws {AlreadyThere} */
+  place(incoming: IncomingFile, path: string): Promise<void>;
+  read(path: string, range?: ByteRange): Readable;
+  /** null when there is no such file. */
+  size(path: string): Promise<number | null>;
+  /** Moves a file or folder; missing source and existing target count as done (the step may be repeated). */
+  move(from: string, to: string): Promise<void>;
+  /** Removes a file, or a folder with everything in it. Missing is success. */
+  remove(path: string): Promise<void>;
+  makeFolder(path: string): Promise<void>;
+  /** All regular files below a folder, at any depth; symbolic links and other special files are not followed and not listed. */
+  list(path: string): AsyncIterable<StoredFile>;
+  /** Copies without reading where the file system can (hard link, reflink). Existing target counts as done. */
+  copy(from: string, to: string): Promise<void>;
+  /** Absolute path on this machine's file system, for engines that share it; null where bytes do not lie in files. */
+  localPath(path: string): string | null;
+}
