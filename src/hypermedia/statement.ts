@@ -1,0 +1,67 @@
+/** SQL that is written once, with symbolic parameters, and run many times as a prepared statement. */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Pool, PoolClient } from 'pg';
+import type { CallerSql, Role } from '../access/caller.ts';
+
+/** Stands in SQL for a value that each run brings. */
+export class Parameter {
+  readonly name: string;
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+export type Values = Readonly<Record<string, unknown>>;
+export type Row = Readonly<Record<string, unknown>>;
+export type Queryable = Pick<Pool | PoolClient, 'query'>;
+
+export const LIMIT = new Parameter('limit');
+export const OFFSET = new Parameter('offset');
+const CALLER_ID = new Parameter('caller');
+
+/** The caller of a statement that is compiled for one role. */
+export function callerSql(role: Role): CallerSql {
+  return { role, id: CALLER_ID };
+}
+
+/** What the conditions of a route may refer to. */
+export interface Scope {
+  readonly caller: CallerSql;
+  /** The numbers in the path, by name. */
+  readonly path: Readonly<Record<string, Parameter>>;
+}
+
+export function scopeOf(role: Role, pathNames: readonly string[]): Scope {
+  return { caller: callerSql(role), path: Object.fromEntries(pathNames.map((name) => [name, new Parameter(name)])) };
+}
+
+let statementCount = 0;
+
+export class Statement {
+  readonly #name: string;
+  readonly #text: string;
+  readonly #parameters: readonly unknown[];
+
+  constructor(database: Kysely<never>, query: RawBuilder<unknown>) {
+    const compiled = query.compile(database);
+    statementCount += 1;
+    this.#name = `hypermedia_${statementCount}`;
+    this.#text = compiled.sql;
+    this.#parameters = compiled.parameters;
+  }
+
+  async rows(connection: Queryable, values: Values): Promise<readonly Row[]> {
+    const bound = this.#parameters.map((parameter) => (parameter instanceof Parameter ? (values[parameter.name] ?? null) : parameter));
+    const result = await connection.query<Row>({ name: this.#name, text: this.#text, values: bound });
+    return result.rows;
+  }
+}
+
+/** `and` of all conditions; true for none. */
+export function allOf(conditions: readonly RawBuilder<unknown>[]): RawBuilder<unknown> {
+  if (conditions.length === 0) return sql`true`;
+  return sql.join(
+    conditions.map((condition) => sql`(${condition})`),
+    sql` and `,
+  );
+}
