@@ -1,0 +1,183 @@
+/**
+ * What a request may say about an object: declared once, read from every media type, checked field by field.
+ *
+ * Form values are texts; JSON and Collection+JSON bring typed values. Both are converted by the same rules (`wire.md` section 6).
+ */
+import type { IncomingFile } from '../storage/storage.ts';
+import { InvalidFields } from './errors.ts';
+import type { DataType, FieldSchema } from './resource.ts';
+
+/** A file part of a multipart body, received and flushed. */
+export interface ReceivedFile {
+  readonly filename: string;
+  readonly content: IncomingFile;
+}
+
+/** The members of a request body, before any check. */
+export type Members = Readonly<Record<string, unknown>>;
+
+/** What is wrong with one value; the reader adds the field's name. */
+export class Problem {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export interface InputField<T> {
+  readonly type: DataType | 'file';
+  readonly required: boolean;
+  readonly schema: FieldSchema & { readonly writeOnly?: boolean };
+  readonly read: (value: unknown) => T | Problem;
+}
+
+export type InputFields = Readonly<Record<string, InputField<unknown>>>;
+
+type Required<F extends InputFields> = { [K in keyof F]: F[K] extends { required: true } ? K : never }[keyof F];
+type ValueOf<F> = F extends InputField<infer T> ? T : never;
+
+/** The checked values: required ones are there, others may be. */
+export type Input<F extends InputFields> = { readonly [K in Required<F>]: ValueOf<F[K]> } & {
+  readonly [K in Exclude<keyof F, Required<F>>]?: ValueOf<F[K]>;
+};
+
+interface Presence<R extends boolean> {
+  readonly required?: R;
+}
+type Optioned<T, R extends boolean> = InputField<T> & { readonly required: R };
+
+function field<T, R extends boolean>(
+  type: DataType | 'file',
+  options: Presence<R>,
+  schema: FieldSchema & { readonly writeOnly?: boolean },
+  read: InputField<T>['read'],
+): Optioned<T, R> {
+  // The default of `required` is false, which the type parameter's default says too.
+  return { type, required: (options.required ?? false) as R, schema, read };
+}
+
+interface TextOptions<R extends boolean> extends Presence<R> {
+  readonly min?: number;
+  readonly max?: number;
+  /** May be empty after trimming. */
+  readonly blank?: boolean;
+  /** Kept as it is, white space included. */
+  readonly verbatim?: boolean;
+  readonly writeOnly?: boolean;
+  /** A further check; gives what is wrong, or null. */
+  readonly check?: (text: string) => string | null;
+}
+
+const NO_NULL = 'This field may not be null.';
+
+function readText(value: unknown, options: TextOptions<boolean>): string | Problem {
+  if (value === null) return new Problem(NO_NULL);
+  if (typeof value !== 'string' && typeof value !== 'number') return new Problem('Not a valid string.');
+  const text = options.verbatim ? String(value) : String(value).trim();
+  if (text.includes('\0')) return new Problem('Null characters are not allowed.');
+  if (text === '' && !options.blank) return new Problem('This field may not be blank.');
+  const length = [...text].length;
+  if (options.max !== undefined && length > options.max) return new Problem(`Ensure this field has no more than ${options.max} characters.`);
+  if (options.min !== undefined && length < options.min && text !== '') return new Problem(`Ensure this field has at least ${options.min} characters.`);
+  const complaint = text === '' ? null : options.check?.(text);
+  return complaint ? new Problem(complaint) : text;
+}
+
+export function text<R extends boolean = false>(options: TextOptions<R> = {}, type: DataType = 'string'): Optioned<string, R> {
+  const schema = {
+    ...(options.max !== undefined && { maxLength: options.max }),
+    ...(options.min !== undefined && { minLength: options.min }),
+    ...(options.writeOnly && { writeOnly: true }),
+  };
+  return field(type, options, schema, (value) => readText(value, options));
+}
+
+const EMAIL = /^[^\s@"(),:;<>[\\\]]+@[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?)+$/u;
+
+export function email<R extends boolean = false>(options: Presence<R> = {}): Optioned<string, R> {
+  const check = (value: string) => (EMAIL.test(value) ? null : 'Enter a valid email address such as name@example.org.');
+  return text({ ...options, max: 254, check }, 'email');
+}
+
+export function isHttpUrl(value: string): boolean {
+  return /^https?:\/\/[^\s/]/i.test(value) && URL.canParse(value);
+}
+
+export function url<R extends boolean = false>(options: TextOptions<R> = {}): Optioned<string, R> {
+  const check = (value: string) => (isHttpUrl(value) ? null : 'Enter a valid URL such as https://example.org/page.');
+  return text({ check, ...options }, 'uri');
+}
+
+export interface IntegerOptions<R extends boolean> extends Presence<R> {
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+const INT_32 = { minimum: -2147483648, maximum: 2147483647 };
+
+/** An integer of at most 32 bits unless told otherwise. */
+export function integer<R extends boolean = false>(options: IntegerOptions<R> = {}): Optioned<number, R> {
+  const range = { ...INT_32, ...options };
+  return field('integer', options, { minimum: range.minimum, maximum: range.maximum }, (value) => {
+    if (value === null) return new Problem(NO_NULL);
+    const number = typeof value === 'number' ? value : typeof value === 'string' && /^\s*[+-]?\d{1,1000}(\.0*)?\s*$/.test(value) ? Number(value) : Number.NaN;
+    if (!Number.isInteger(number)) return new Problem('A valid integer is required.');
+    if (number > range.maximum) return new Problem(`Ensure this value is less than or equal to ${range.maximum}.`);
+    if (number < range.minimum) return new Problem(`Ensure this value is greater than or equal to ${range.minimum}.`);
+    return number;
+  });
+}
+
+/** A finite number. */
+export function number<R extends boolean = false>(options: Presence<R> = {}): Optioned<number, R> {
+  return field('number', options, {}, (value) => {
+    if (value === null) return new Problem(NO_NULL);
+    const read = typeof value === 'number' ? value : typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN;
+    return Number.isFinite(read) ? read : new Problem('A valid number is required.');
+  });
+}
+
+const TRUE = new Set(['true', 't', 'yes', 'y', 'on', '1']);
+const FALSE = new Set(['false', 'f', 'no', 'n', 'off', '0']);
+
+export function boolean<R extends boolean = false>(options: Presence<R> = {}): Optioned<boolean, R> {
+  return field('boolean', options, {}, (value) => {
+    if (value === null) return new Problem(NO_NULL);
+    const word = typeof value === 'object' ? '' : String(value).trim().toLowerCase();
+    if (TRUE.has(word)) return true;
+    if (FALSE.has(word)) return false;
+    return new Problem('Must be a valid boolean: true or false.');
+  });
+}
+
+/** A file part. */
+export function file<R extends boolean = false>(options: Presence<R> = {}): Optioned<ReceivedFile, R> {
+  return field('file', options, {}, (value) =>
+    isReceivedFile(value) ? value : new Problem('The submitted data was not a file. Send it as a file part of a multipart/form-data body.'),
+  );
+}
+
+export function isReceivedFile(value: unknown): value is ReceivedFile {
+  return typeof value === 'object' && value !== null && 'content' in value && 'filename' in value;
+}
+
+/**
+ * Checks all members of a body at once.
+ * @throws {InvalidFields} with every field that is wrong
+ */
+export function readInput<F extends InputFields>(fields: F, members: Members): Input<F> {
+  const problems: Record<string, string[]> = {};
+  const values: Record<string, unknown> = {};
+  for (const [name, declared] of Object.entries(fields)) {
+    const value = Object.hasOwn(members, name) ? members[name] : undefined;
+    if (value === undefined) {
+      if (declared.required) problems[name] = [declared.type === 'file' ? 'No file was submitted.' : 'This field is required.'];
+      continue;
+    }
+    const read = declared.read(value);
+    if (read instanceof Problem) problems[name] = [read.text];
+    else values[name] = read;
+  }
+  if (Object.keys(problems).length > 0) throw new InvalidFields(problems);
+  return values as Input<F>; // every required field was found above, and every value came from its own reader
+}
