@@ -21,7 +21,7 @@ export interface Caller {
   readonly username: string;
   readonly isStaff: boolean;
   readonly credentials: Credentials;
-  /** The API token that was presented, so that a change of password can spare it. */
+  /** The token that was presented: an API token, which a change of password spares, or a download token, which is used up. */
   readonly tokenId: number | null;
   /** A job's token reaches only this feed. */
   readonly onlyFeedId: number | null;

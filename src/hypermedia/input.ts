@@ -16,6 +16,13 @@ export interface ReceivedFile {
 /** The members of a request body, before any check. */
 export type Members = Readonly<Record<string, unknown>>;
 
+/** A request body in the terms of its members, whatever its media type was. */
+export interface Body {
+  readonly members: Members;
+  /** It was a form: all values are texts or files. */
+  readonly isForm: boolean;
+}
+
 /** What is wrong with one value; the reader adds the field's name. */
 export class Problem {
   readonly text: string;
@@ -29,6 +36,8 @@ export interface InputField<T> {
   readonly required: boolean;
   readonly schema: FieldSchema & { readonly writeOnly?: boolean };
   readonly read: (value: unknown) => T | Problem;
+  /** What a form says that leaves the field out (an unticked box is not sent). */
+  readonly absentFromForm?: T;
 }
 
 export type InputFields = Readonly<Record<string, InputField<unknown>>>;
@@ -140,14 +149,22 @@ export function number<R extends boolean = false>(options: Presence<R> = {}): Op
 const TRUE = new Set(['true', 't', 'yes', 'y', 'on', '1']);
 const FALSE = new Set(['false', 'f', 'no', 'n', 'off', '0']);
 
-export function boolean<R extends boolean = false>(options: Presence<R> = {}): Optioned<boolean, R> {
-  return field('boolean', options, {}, (value) => {
-    if (value === null) return new Problem(NO_NULL);
-    const word = typeof value === 'object' ? '' : String(value).trim().toLowerCase();
-    if (TRUE.has(word)) return true;
-    if (FALSE.has(word)) return false;
-    return new Problem('Must be a valid boolean: true or false.');
-  });
+interface BooleanOptions<R extends boolean> extends Presence<R> {
+  /** A form that leaves the field out says false. */
+  readonly tickBox?: boolean;
+}
+
+export function boolean<R extends boolean = false>(options: BooleanOptions<R> = {}): Optioned<boolean, R> {
+  const declared = field('boolean', options, {}, readBoolean);
+  return options.tickBox ? { ...declared, absentFromForm: false } : declared;
+}
+
+function readBoolean(value: unknown): boolean | Problem {
+  if (value === null) return new Problem(NO_NULL);
+  const word = typeof value === 'object' ? '' : String(value).trim().toLowerCase();
+  if (TRUE.has(word)) return true;
+  if (FALSE.has(word)) return false;
+  return new Problem('Must be a valid boolean: true or false.');
 }
 
 /** A file part. */
@@ -165,13 +182,14 @@ export function isReceivedFile(value: unknown): value is ReceivedFile {
  * Checks all members of a body at once.
  * @throws {InvalidFields} with every field that is wrong
  */
-export function readInput<F extends InputFields>(fields: F, members: Members): Input<F> {
+export function readInput<F extends InputFields>(fields: F, body: Body): Input<F> {
   const problems: Record<string, string[]> = {};
   const values: Record<string, unknown> = {};
   for (const [name, declared] of Object.entries(fields)) {
-    const value = Object.hasOwn(members, name) ? members[name] : undefined;
+    const value = Object.hasOwn(body.members, name) ? body.members[name] : undefined;
     if (value === undefined) {
-      if (declared.required) problems[name] = [declared.type === 'file' ? 'No file was submitted.' : 'This field is required.'];
+      if (body.isForm && declared.absentFromForm !== undefined) values[name] = declared.absentFromForm;
+      else if (declared.required) problems[name] = [declared.type === 'file' ? 'No file was submitted.' : 'This field is required.'];
       continue;
     }
     const read = declared.read(value);

@@ -21,18 +21,23 @@ const CALLER_ID = new Parameter('caller');
 
 /** The caller of a statement that is compiled for one role. */
 export function callerSql(role: Role): CallerSql {
-  return { role, id: CALLER_ID };
+  return { role, id: sql`${CALLER_ID}::integer` };
 }
 
 /** What the conditions of a route may refer to. */
 export interface Scope {
   readonly caller: CallerSql;
-  /** The numbers in the path, by name. */
-  readonly path: Readonly<Record<string, Parameter>>;
+  /** A number of the path, by its name. */
+  readonly path: (name: string) => RawBuilder<number>;
 }
 
-export function scopeOf(role: Role, pathNames: readonly string[]): Scope {
-  return { caller: callerSql(role), path: Object.fromEntries(pathNames.map((name) => [name, new Parameter(name)])) };
+/** Ids in a path may be larger than any that exists, so they are compared as 64 bit. */
+export function pathParameter(name: string): RawBuilder<number> {
+  return sql<number>`${new Parameter(name)}::bigint`;
+}
+
+export function scopeOf(role: Role): Scope {
+  return { caller: callerSql(role), path: pathParameter };
 }
 
 let statementCount = 0;

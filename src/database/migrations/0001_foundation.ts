@@ -59,7 +59,6 @@ create index browser_session_account on browser_session (account_id);
 create table download_token (
   id bigint generated always as identity primary key,
   account_id integer not null references account on delete cascade,
-  nonce uuid not null,
   token_hash bytea not null unique,
   creation_date timestamptz not null default now(),
   expires_at timestamptz not null

@@ -1,0 +1,179 @@
+/**
+ * The order of checks (`wire.md` section 1), in one place for every route:
+ * representation → credentials → audience of the route → method → object → object's rule → body → fields → work.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../access/caller.ts';
+import { type Answer, render } from './answer.ts';
+import { Forbidden, MethodNotAllowed, NotAuthenticated, NotFound, RequestError, Unavailable } from './errors.ts';
+import { PAGE_SECURITY_POLICY } from './html.ts';
+import type { Links } from './links.ts';
+import { DEFAULT_REPRESENTATION, HTML, JSON_TYPE, negotiate, type Representation } from './negotiation.ts';
+import type { Audience, Call, Method, RouteAccess } from './routes.ts';
+import type { Services } from '../services.ts';
+
+/** Checks credentials; the accounts subject provides it. */
+export interface Authenticator {
+  /** @throws {NotAuthenticated} when credentials are given that do not check out */
+  authenticate(request: FastifyRequest, options: { downloadToken: boolean }): Promise<Caller>;
+  /** Whether a session's writing request proves that our own page made it. @param field `csrfmiddlewaretoken` of a form */
+  hasCsrfProof(request: FastifyRequest, field: unknown): boolean;
+}
+
+/** What all routes of one server share. */
+export interface Context {
+  readonly services: Services;
+  readonly authenticator: Authenticator;
+  readonly linksFor: (request: FastifyRequest) => Links;
+}
+
+/** One request on its way through the checks. */
+export interface Exchange {
+  readonly context: Context;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly links: Links;
+  readonly representation: Representation;
+  readonly call: Call;
+}
+
+/** What a declared route becomes. */
+export interface Endpoint {
+  readonly offered: readonly Method[];
+  readonly access: RouteAccess;
+  readonly representation: 'negotiated' | 'its own' | 'JSON';
+  readonly downloadToken: boolean;
+  /** What OPTIONS answers, if it says more than `Allow`. */
+  readonly describe?: () => object;
+  readonly handle: (exchange: Exchange, method: Method) => Promise<unknown>;
+}
+
+/** The part of an address after `?`. */
+export function queryOf(request: FastifyRequest): URLSearchParams {
+  const mark = request.url.indexOf('?');
+  return new URLSearchParams(mark < 0 ? '' : request.url.slice(mark + 1));
+}
+
+/** The address as received, without the secrets it may hold. */
+export function addressOf(request: FastifyRequest, links: Links): string {
+  return links.origin + (request.originalUrl ?? request.url).replace(/([?&])download_token=[^&]*&?/g, '$1').replace(/[?&]$/, '');
+}
+
+function formatOf(request: FastifyRequest): string | null {
+  return request.url.includes('format=') ? (queryOf(request).getAll('format').at(-1) ?? null) : null;
+}
+
+function representationFor(endpoint: Endpoint, request: FastifyRequest): Representation {
+  const { accept } = request.headers;
+  if (endpoint.representation === 'negotiated') return negotiate(accept, formatOf(request));
+  if (endpoint.representation === 'JSON') negotiateJsonOnly(accept);
+  return { type: JSON_TYPE, indent: 0 };
+}
+
+function negotiateJsonOnly(accept: string | undefined): void {
+  if (accept !== undefined && accept !== '') negotiate(accept, 'json');
+}
+
+/** @throws {NotAuthenticated} {Forbidden} */
+function admit(audience: Audience, caller: Caller): void {
+  if (audience === 'anyone') return;
+  if (caller.role === 'anonymous') throw new NotAuthenticated();
+  if (audience === 'staff' && !caller.isStaff) throw new Forbidden('Only staff may do this.');
+}
+
+const FORM = /^(application\/x-www-form-urlencoded|multipart\/form-data)/i;
+
+/** A form carries its proof in the body, which is read later. @throws {Forbidden} */
+function requireCsrfProof(exchange: Exchange): void {
+  const { request, context, call } = exchange;
+  if (call.caller.credentials !== 'session' || FORM.test(request.headers['content-type'] ?? '')) return;
+  if (!context.authenticator.hasCsrfProof(request, undefined)) throw new Forbidden(CSRF_MISSING);
+}
+
+const CSRF_MISSING = 'The CSRF proof is missing or wrong: send the value of the cookie csrftoken in the header X-CSRFToken or the form field csrfmiddlewaretoken.';
+
+/** The second half of the check, for forms. @throws {Forbidden} */
+export function requireFormCsrfProof(exchange: Exchange, field: unknown): void {
+  const { request, context, call } = exchange;
+  if (call.caller.credentials !== 'session' || !FORM.test(request.headers['content-type'] ?? '')) return;
+  if (!context.authenticator.hasCsrfProof(request, field)) throw new Forbidden(CSRF_MISSING);
+}
+
+function pathOf(request: FastifyRequest): Record<string, number> {
+  const parameters = Object.entries(request.params ?? {});
+  return Object.fromEntries(parameters.map(([name, text]) => [name, Math.min(Number(text), Number.MAX_SAFE_INTEGER)]));
+}
+
+async function answerRequest(endpoint: Endpoint, context: Context, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const links = context.linksFor(request);
+  let representation = endpoint.representation === 'negotiated' ? DEFAULT_REPRESENTATION : { type: JSON_TYPE, indent: 0 };
+  reply.header('allow', [...endpoint.offered, ...(endpoint.describe ? ['OPTIONS'] : [])].join(', '));
+  try {
+    representation = representationFor(endpoint, request);
+    const caller = await context.authenticator.authenticate(request, endpoint);
+    const call: Call = { services: context.services, caller, path: pathOf(request), links, request };
+    const exchange: Exchange = { context, request, reply, links, representation, call };
+    const { method } = request;
+    admit(method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? endpoint.access.read : endpoint.access.write, caller);
+    if (method === 'OPTIONS') return endpoint.describe ? reply.send(endpoint.describe()) : reply.code(204).send();
+    const wanted = method === 'HEAD' ? 'GET' : method;
+    const offered = endpoint.offered.find((one) => one === wanted);
+    if (offered === undefined) throw new MethodNotAllowed(method, endpoint.offered);
+    if (offered !== 'GET') requireCsrfProof(exchange);
+    return await endpoint.handle(exchange, offered);
+  } catch (error) {
+    return sendError(error, representation, links, request, reply);
+  }
+}
+
+export function handlerFor(endpoint: Endpoint, context: Context) {
+  return (request: FastifyRequest, reply: FastifyReply) => answerRequest(endpoint, context, request, reply);
+}
+
+/** Sends an answer in the representation that was chosen. */
+export function sendAnswer(exchange: Exchange, status: number, answer: Answer): FastifyReply {
+  const { representation, links, request, reply } = exchange;
+  return sendText(reply, status, representation, render(answer, representation, links, addressOf(request, links)));
+}
+
+function sendText(reply: FastifyReply, status: number, representation: Representation, text: string): FastifyReply {
+  if (representation.type === HTML) reply.header('content-security-policy', PAGE_SECURITY_POLICY);
+  // as bytes, so that no charset is added to the media type
+  return reply.code(status).header('content-type', representation.type).header('vary', 'Accept, Cookie, Origin').send(Buffer.from(text));
+}
+
+class UnexpectedFailure extends RequestError {
+  readonly status = 500;
+  override body(): object {
+    return { error: this.message, detail: this.message };
+  }
+}
+
+/** Failures of the connection to PostgreSQL, as `pg` names them. */
+const DATABASE_AWAY = /^(ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|57P0[123]|08\w{3}|53300)$/;
+
+function asRequestError(error: unknown, request: FastifyRequest): RequestError {
+  if (error instanceof RequestError) return error;
+  request.log.error({ err: error }, 'request failed');
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (DATABASE_AWAY.test(code)) return new Unavailable('The database cannot be reached at the moment. Try again in a few seconds.');
+  return new UnexpectedFailure(`The server failed to answer this request. Its log has the reason under request id ${request.id}.`);
+}
+
+/** The one place where errors become answers. */
+export function sendError(error: unknown, representation: Representation, links: Links, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refused = asRequestError(error, request);
+  reply.headers(refused.headers);
+  return sendText(reply, refused.status, representation, render({ kind: 'error', error: refused }, representation, links, addressOf(request, links)));
+}
+
+/** Answers a path that no route knows, in the negotiated format. */
+export function sendUnknownPath(context: Context, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  let representation = DEFAULT_REPRESENTATION;
+  try {
+    representation = negotiate(request.headers.accept, null);
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+  }
+  return sendError(new NotFound(`path as ${request.url.split('?')[0]}`), representation, context.linksFor(request), request, reply);
+}

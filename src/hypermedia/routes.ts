@@ -1,0 +1,226 @@
+/**
+ * Declaring routes.
+ *
+ * Terminology
+ *   list    a path that shows many items of a resource, and may create one
+ *   item    a path that shows one, and may change or remove it
+ *   special a path whose answer is not a resource (a token, a download, a page)
+ *   within  the object that a list hangs on, such as the group of `groups/{id}/users/`
+ *   call    one request, as the functions that change things see it
+ */
+import type { FastifyRequest } from 'fastify';
+import type { RawBuilder } from 'kysely';
+import type { Transaction } from '../database/database.ts';
+import type { Caller, Rule } from '../access/caller.ts';
+import type { Services } from '../services.ts';
+import type { Exchange } from './dispatch.ts';
+import type { Filter } from './filters.ts';
+import { type Body, type Input, type InputFields, readInput } from './input.ts';
+import type { Links } from './links.ts';
+import type { Resource } from './resource.ts';
+import type { Scope } from './statement.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** Who gets past the door of a route, before any object is looked at. */
+export type Audience = 'anyone' | 'signed in' | 'staff';
+
+export interface RouteAccess {
+  readonly read: Audience;
+  /** Of every method but GET, also of one that the route does not offer. */
+  readonly write: Audience;
+}
+
+export interface Call {
+  readonly services: Services;
+  readonly caller: Caller;
+  /** The numbers in the path, by name. */
+  readonly path: Readonly<Record<string, number>>;
+  readonly links: Links;
+  readonly request: FastifyRequest;
+}
+
+/** A call that changes something: all of it happens in one transaction. */
+export interface ActionCall extends Call {
+  readonly transaction: Transaction;
+  /** Runs when the transaction has been committed, before the answer. */
+  readonly afterCommit: (work: () => Promise<void> | void) => void;
+}
+
+/** The fields of a body may depend on the path (a plugin's parameters do). */
+export type InputOf<F extends InputFields> = F | ((call: Call) => Promise<F>);
+
+/** An action whose fields are known: it reads a body and gives what is to be done in the transaction. */
+export interface Prepared<R> {
+  readonly fields: InputFields;
+  readonly read: (body: Body) => (call: ActionCall) => Promise<R>;
+}
+
+interface Action<R> {
+  /** The fields as far as they are the same for every path. */
+  readonly fields: InputFields;
+  readonly prepare: (call: Call) => Promise<Prepared<R>>;
+}
+
+/** A new object whose answer shows something that is never shown again, such as a token. */
+export interface Created {
+  readonly id: number;
+  readonly shownOnce: Readonly<Record<string, unknown>>;
+}
+
+export interface Creation extends Action<number | Created> {
+  /** What the caller must be allowed on the object that the list hangs on; `read` of its resource when left out. */
+  readonly rule?: Rule;
+}
+
+export interface Change extends Action<void> {
+  readonly rule: Rule;
+}
+
+export interface Removal {
+  readonly rule: Rule;
+  readonly run: (call: ActionCall) => Promise<void>;
+  /** The work is done in the background: the answer is 202 with the item instead of 204. */
+  readonly inBackground?: boolean;
+}
+
+interface ActionDeclaration<F extends InputFields, R> {
+  readonly input: InputOf<F>;
+  /** For OpenAPI, where the input depends on the path. */
+  readonly documented?: InputFields;
+  readonly run: (call: ActionCall, input: Input<F>) => Promise<R>;
+}
+
+function action<F extends InputFields, R>({ input, documented, run }: ActionDeclaration<F, R>): Action<R> {
+  return {
+    fields: documented ?? (typeof input === 'function' ? {} : input),
+    prepare: async (call) => {
+      const fields = typeof input === 'function' ? await input(call) : input;
+      return {
+        fields,
+        read: (body) => {
+          const values = readInput(fields, body);
+          return (actionCall) => run(actionCall, values);
+        },
+      };
+    },
+  };
+}
+
+/** How a list makes an object; `run` gives the new object's id. */
+export function creation<F extends InputFields>(
+  declaration: ActionDeclaration<F, number | Created> & { readonly rule?: Rule },
+): Creation {
+  return { ...action(declaration), ...(declaration.rule && { rule: declaration.rule }) };
+}
+
+/** How an item is changed, and who may. */
+export function change<F extends InputFields>(declaration: ActionDeclaration<F, void> & { readonly rule: Rule }): Change {
+  return { ...action(declaration), rule: declaration.rule };
+}
+
+export interface ListLink {
+  readonly rel: string;
+  /** Path below the API, with the names of the path's numbers or `{caller}` in braces. */
+  readonly to: string;
+  readonly shownTo?: 'signed in' | 'staff';
+}
+
+export interface Search {
+  readonly filters: readonly Filter[];
+  /** Orders that a query parameter can choose instead of the list's own. */
+  readonly sort?: { readonly parameter: string; readonly orders: Readonly<Record<string, RawBuilder<unknown>>> };
+  /** What a search shows, where it is not what the list shows. */
+  readonly where?: (scope: Scope) => RawBuilder<unknown>;
+  readonly operation?: string;
+  readonly read?: Audience;
+}
+
+export interface Within {
+  readonly resource: Resource;
+  /** Its id's name in the path. */
+  readonly parameter: string;
+}
+
+interface RouteBase {
+  /** Path below the API (or below the administration API), with the names of numbers in braces. */
+  readonly path: string;
+  readonly area?: 'admin';
+  readonly access: RouteAccess;
+}
+
+export interface ListRoute extends RouteBase {
+  readonly kind: 'list';
+  readonly of: Resource;
+  readonly within?: Within;
+  readonly where?: (scope: Scope) => RawBuilder<unknown>;
+  readonly order: RawBuilder<unknown>;
+  readonly links?: readonly ListLink[];
+  readonly search?: Search;
+  readonly create?: Creation;
+  /** Names of the template; those of the creation's input when left out. */
+  readonly template?: readonly string[] | ((call: Call) => Promise<readonly string[]>);
+  /** Operation ids where they do not follow from the path. */
+  readonly operations?: Readonly<Partial<Record<Method, string>>>;
+}
+
+export interface ItemRoute extends RouteBase {
+  readonly kind: 'item';
+  readonly of: Resource;
+  /** Any number in the path means the same object. */
+  readonly singleton?: boolean;
+  readonly change?: Change;
+  readonly remove?: Removal;
+  readonly template?: readonly string[];
+  readonly operations?: Readonly<Partial<Record<Method, string>>>;
+}
+
+/** One method of a special route. It writes the answer itself, or returns what is sent as JSON. */
+export interface SpecialMethod {
+  readonly operation?: string;
+  readonly summary: string;
+  readonly handle: (exchange: Exchange) => Promise<unknown>;
+}
+
+export interface SpecialRoute extends RouteBase {
+  readonly kind: 'special';
+  /** Below the server's root instead of the API. */
+  readonly fromRoot?: boolean;
+  readonly methods: Readonly<Partial<Record<Method, SpecialMethod>>>;
+  /** How it deals with `Accept`: it ignores it (the answer has one form), or only speaks JSON. */
+  readonly representation: 'its own' | 'JSON';
+  /** `?download_token=` counts as credentials here. */
+  readonly downloadToken?: boolean;
+  /** What OPTIONS answers. */
+  readonly describe?: () => object;
+  /** Left out of the API description. */
+  readonly undocumented?: boolean;
+}
+
+export type Route = ListRoute | ItemRoute | SpecialRoute;
+
+export const list = (declaration: Omit<ListRoute, 'kind'>): ListRoute => ({ kind: 'list', ...declaration });
+export const item = (declaration: Omit<ItemRoute, 'kind'>): ItemRoute => ({ kind: 'item', ...declaration });
+export const special = (declaration: Omit<SpecialRoute, 'kind'>): SpecialRoute => ({ kind: 'special', ...declaration });
+
+/** The methods that a route offers, in the order of `Allow`. */
+export function offeredMethods(route: Route): readonly Method[] {
+  if (route.kind === 'list') return route.create ? ['GET', 'POST'] : ['GET'];
+  if (route.kind === 'item') return ['GET', ...(route.change ? ['PUT' as const] : []), ...(route.remove ? ['DELETE' as const] : [])];
+  const order: readonly Method[] = ['GET', 'POST', 'PUT', 'DELETE'];
+  return order.filter((method) => route.methods[method]);
+}
+
+/** The route of a list's search, declared with the list. */
+export function searchPath(route: ListRoute): string {
+  return `${route.path}search/`;
+}
+
+/** Names in braces. */
+export function pathNames(path: string): readonly string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
+}
+
+export const PUBLIC: RouteAccess = { read: 'anyone', write: 'anyone' };
+export const SIGNED_IN: RouteAccess = { read: 'signed in', write: 'signed in' };
+export const STAFF: RouteAccess = { read: 'staff', write: 'staff' };

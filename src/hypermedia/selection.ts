@@ -1,0 +1,136 @@
+/** The SQL of lists, searches and items, made from their declarations once for each role. */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type Caller, type Role, ROLES, type Rule } from '../access/caller.ts';
+import { Forbidden, NotAuthenticated, NotFound } from './errors.ts';
+import type { Filter } from './filters.ts';
+import type { Page } from './paging.ts';
+import { fieldSql, fieldsFor, type Resource } from './resource.ts';
+import type { Search } from './routes.ts';
+import {
+  allOf,
+  callerSql,
+  LIMIT,
+  OFFSET,
+  Parameter,
+  pathParameter,
+  type Queryable,
+  type Row,
+  type Scope,
+  scopeOf,
+  Statement,
+  type Values,
+} from './statement.ts';
+
+/** One object that a caller may see, or why not. */
+export class ItemSelection {
+  readonly #of: Resource;
+  readonly #statements: ReadonlyMap<Role, Statement>;
+
+  /** @param rule what the caller must be allowed besides reading @param byPath name of the id among the values */
+  constructor(database: Kysely<never>, of: Resource, rule: Rule | null) {
+    this.#of = of;
+    const statementFor = (role: Role): Statement => {
+      const caller = callerSql(role);
+      const columns = fieldsFor(of, role).map((field) => sql`${fieldSql(of, field, caller)} as ${sql.id(field.name)}`);
+      const allowed = (rule ?? of.read)(of.alias, caller);
+      const conditions = [sql`${of.id} = ${pathParameter('id')}`, ...(of.where ? [of.where] : [])];
+      return new Statement(
+        database,
+        sql`select ${sql.join(columns)}, (${allowed}) as "#allowed" from ${of.from} where ${allOf(conditions)}`,
+      );
+    };
+    this.#statements = new Map(ROLES.map((role) => [role, statementFor(role)]));
+  }
+
+  /** @throws {NotFound} {NotAuthenticated} {Forbidden} */
+  async find(connection: Queryable, caller: Caller, id: number): Promise<Row> {
+    const [row] = (await this.#statements.get(caller.role)?.rows(connection, { caller: caller.id, id })) ?? [];
+    if (row === undefined) throw new NotFound(this.#of.name);
+    if (row['#allowed'] !== true) throw caller.role === 'anonymous' ? new NotAuthenticated() : new Forbidden();
+    return row;
+  }
+}
+
+export interface ListDeclaration {
+  readonly of: Resource;
+  readonly where?: ((scope: Scope) => RawBuilder<unknown>) | undefined;
+  readonly order: RawBuilder<unknown>;
+  readonly search?: Search | undefined;
+}
+
+export interface Found {
+  readonly rows: readonly Row[];
+  readonly total: number;
+}
+
+const NONE: ReadonlyMap<string, unknown> = new Map();
+
+/** A page of a list with the number of all its members, in one statement. */
+export class ListSelection {
+  readonly #database: Kysely<never>;
+  readonly #declaration: ListDeclaration;
+  readonly #statements = new Map<string, Statement>();
+
+  constructor(database: Kysely<never>, declaration: ListDeclaration) {
+    this.#database = database;
+    this.#declaration = declaration;
+  }
+
+  /** @param filters parsed values by filter @param sort name of one of the search's orders */
+  async find(connection: Queryable, caller: Caller, path: Values, page: Page, filters = NONE, sort = ''): Promise<Found> {
+    const statement = this.#statement(caller.role, [...filters.keys()], sort);
+    const rows = await statement.rows(connection, {
+      ...path,
+      ...Object.fromEntries([...filters].map(([name, value]) => [filterParameter(name), value])),
+      caller: caller.id,
+      limit: page.limit,
+      offset: page.offset,
+    });
+    // the outer join gives one row of nulls for an empty page
+    const found = rows.filter((row) => row.id !== null);
+    return { rows: found, total: Number(rows[0]?.['#total'] ?? 0) };
+  }
+
+  #statement(role: Role, filterNames: readonly string[], sort: string): Statement {
+    const key = [role, sort, ...filterNames].join(' ');
+    const known = this.#statements.get(key);
+    if (known !== undefined) return known;
+    const made = new Statement(this.#database, this.#query(role, filterNames, sort));
+    this.#statements.set(key, made);
+    return made;
+  }
+
+  #query(role: Role, filterNames: readonly string[], sort: string): RawBuilder<unknown> {
+    const { of, where, order, search } = this.#declaration;
+    const scope = scopeOf(role);
+    const columns = fieldsFor(of, role).map((field) => sql`${fieldSql(of, field, scope.caller)} as ${sql.id(field.name)}`);
+    const conditions = [
+      ...(of.where ? [of.where] : []),
+      ...(where ? [where(scope)] : []),
+      ...(search?.filters ?? [])
+        .filter((filter) => filterNames.includes(filter.name))
+        .map((filter) => filter.condition(new Parameter(filterParameter(filter.name)), scope)),
+    ];
+    const condition = allOf(conditions);
+    const orderBy = search?.sort?.orders[sort] ?? order;
+    return sql`select counted."#total", page.* from
+      (select count(*) as "#total" from ${of.from} where ${condition}) counted left join lateral
+      (select ${sql.join(columns)} from ${of.from} where ${condition} order by ${orderBy} limit ${LIMIT}::bigint offset ${OFFSET}::bigint) page on true`;
+  }
+}
+
+function filterParameter(name: string): string {
+  return `filter ${name}`;
+}
+
+/** The filters that a query string sets, parsed. @throws {InvalidFields} naming the first that cannot be read */
+export function readFilters(filters: readonly Filter[], query: URLSearchParams): ReadonlyMap<string, unknown> {
+  const values = new Map<string, unknown>();
+  for (const filter of filters) {
+    const text = query.getAll(filter.name).at(-1)?.trim() ?? '';
+    if (text === '') continue;
+    const value = filter.parse(text, filter.name);
+    if (value !== undefined) values.set(filter.name, value);
+  }
+  return values;
+}

@@ -1,0 +1,112 @@
+/** Puts the HTTP server together from its parts. */
+import { randomUUID } from 'node:crypto';
+import cookie from '@fastify/cookie';
+import cors, { type FastifyCorsOptions } from '@fastify/cors';
+import multipart from '@fastify/multipart';
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { accountRoutes } from './accounts/routes.ts';
+import { createAuthenticator } from './accounts/authentication.ts';
+import { type Context, sendError, sendUnknownPath } from './hypermedia/dispatch.ts';
+import { MalformedRequest } from './hypermedia/errors.ts';
+import { Links } from './hypermedia/links.ts';
+import { mountRoutes, suffixRewriter } from './hypermedia/mount.ts';
+import { DEFAULT_REPRESENTATION } from './hypermedia/negotiation.ts';
+import type { Route } from './hypermedia/routes.ts';
+import type { Config } from './config.ts';
+import type { Services } from './services.ts';
+
+/** Every route of the API, subject by subject. */
+export function routesOf(config: Config): readonly Route[] {
+  return [...accountRoutes(config)];
+}
+
+const SECURITY_HEADERS = {
+  'x-frame-options': 'DENY',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+};
+
+const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
+
+/** Links carry the scheme and host that the caller used, or the configured base address. */
+function linkFactory({ config }: Services): (request: FastifyRequest) => Links {
+  const known = new Map<string, Links>();
+  return (request) => {
+    const origin = config.baseUrl ?? `${request.protocol}://${request.host}`;
+    const links = known.get(origin) ?? new Links(origin, config.adminPrefix);
+    if (known.size < 100) known.set(origin, links);
+    return links;
+  };
+}
+
+function isAllowedHost(host: string, allowed: readonly string[]): boolean {
+  const name = host.replace(/:\d+$/, '').toLowerCase();
+  return HOST.test(host) && (allowed.includes('*') || allowed.includes(name));
+}
+
+function isPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+}
+
+/** As the reference answers other origins (`wire.md` section 13): without credentials, `Allow` readable. */
+function corsOptionsOf(origins: readonly string[]): FastifyCorsOptions {
+  return {
+    origin: origins.includes('*') ? '*' : [...origins],
+    methods: ['DELETE', 'GET', 'OPTIONS', 'PATCH', 'POST', 'PUT'],
+    allowedHeaders: ['accept', 'authorization', 'content-type', 'user-agent', 'x-csrftoken', 'x-requested-with'],
+    exposedHeaders: ['Allow'],
+    maxAge: 86400,
+    optionsSuccessStatus: 200,
+    strictPreflight: false,
+  };
+}
+
+/** Builds the server; the caller makes it listen. */
+export async function buildServer(services: Services): Promise<FastifyInstance> {
+  const { config, log } = services;
+  const routes = routesOf(config);
+  const corsOptions = corsOptionsOf(config.corsOrigins);
+  const rewrite = suffixRewriter(routes);
+  const app = fastify({
+    loggerInstance: log,
+    disableRequestLogging: true,
+    genReqId: () => randomUUID(),
+    requestIdHeader: false,
+    trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
+    rewriteUrl: (request) => rewrite(request.url ?? '/'),
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
+    forceCloseConnections: 'idle',
+  });
+  const context: Context = { services, authenticator: createAuthenticator(services), linksFor: linkFactory(services) };
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(SECURITY_HEADERS);
+    reply.header('x-request-id', request.id);
+    if (!isAllowedHost(request.host, config.allowedHosts)) {
+      const links = new Links(config.baseUrl ?? '', config.adminPrefix);
+      const problem = new MalformedRequest('The Host header names a host that this server does not answer for. HYPERCUBE_ALLOWED_HOSTS lists those that it does.');
+      return sendError(problem, DEFAULT_REPRESENTATION, links, request, reply);
+    }
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    request.log.info(
+      { method: request.method, path: request.url.split('?')[0], status: reply.statusCode, milliseconds: Math.round(reply.elapsedTime * 10) / 10 },
+      'request',
+    );
+  });
+  app.setErrorHandler((error, request, reply) => sendError(error, DEFAULT_REPRESENTATION, context.linksFor(request), request, reply));
+  app.setNotFoundHandler((request, reply) => sendUnknownPath(context, request, reply));
+
+  await app.register(cors, () => (request: FastifyRequest, done: (error: null, options: FastifyCorsOptions) => void) => {
+    done(null, { ...corsOptions, preflight: isPreflight(request) });
+  });
+  await app.register(cookie);
+  // Bodies are read by the routes, after the checks that come first: parsers only pass the stream on.
+  app.removeAllContentTypeParsers();
+  await app.register(multipart);
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+
+  mountRoutes(app, routes, context);
+  return app;
+}
