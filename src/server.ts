@@ -5,19 +5,20 @@ import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import multipart from '@fastify/multipart';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { accountRoutes } from './accounts/routes.ts';
-import { createAuthenticator } from './accounts/authentication.ts';
+import { createAuthenticator, PasswordCheck } from './accounts/authentication.ts';
+import { loginRoutes } from './accounts/login.ts';
 import { type Context, sendError, sendUnknownPath } from './hypermedia/dispatch.ts';
 import { MalformedRequest } from './hypermedia/errors.ts';
 import { Links } from './hypermedia/links.ts';
-import { mountRoutes, suffixRewriter } from './hypermedia/mount.ts';
+import { adminPrefixes, mountRoutes, suffixRewriter } from './hypermedia/mount.ts';
 import { DEFAULT_REPRESENTATION } from './hypermedia/negotiation.ts';
 import type { Route } from './hypermedia/routes.ts';
 import type { Config } from './config.ts';
 import type { Services } from './services.ts';
 
 /** Every route of the API, subject by subject. */
-export function routesOf(config: Config): readonly Route[] {
-  return [...accountRoutes(config)];
+export function routesOf(config: Config, passwords: PasswordCheck): readonly Route[] {
+  return [...accountRoutes(config), ...loginRoutes(passwords, adminPrefixes(config.adminPrefix))];
 }
 
 const SECURITY_HEADERS = {
@@ -65,7 +66,8 @@ function corsOptionsOf(origins: readonly string[]): FastifyCorsOptions {
 /** Builds the server; the caller makes it listen. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
   const { config, log } = services;
-  const routes = routesOf(config);
+  const passwords = new PasswordCheck(services);
+  const routes = routesOf(config, passwords);
   const corsOptions = corsOptionsOf(config.corsOrigins);
   const rewrite = suffixRewriter(routes);
   const app = fastify({
@@ -78,7 +80,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
     forceCloseConnections: 'idle',
   });
-  const context: Context = { services, authenticator: createAuthenticator(services), linksFor: linkFactory(services) };
+  const context: Context = { services, authenticator: createAuthenticator(services, passwords), linksFor: linkFactory(services) };
 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SECURITY_HEADERS);

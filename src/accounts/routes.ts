@@ -9,6 +9,7 @@ import { invalid, invalidObject, InvalidFields, NotFound } from '../hypermedia/e
 import { contains, equalNumber, exactly } from '../hypermedia/filters.ts';
 import { email, text } from '../hypermedia/input.ts';
 import { type ActionCall, change, creation, item, list, PUBLIC, type Route, SIGNED_IN } from '../hypermedia/routes.ts';
+import type { Services } from '../services.ts';
 import { downloadToken, group, instance, membership, user } from './resources.ts';
 import { changeAccount, createAccount, DEFAULT_GROUPS, usernameProblem } from './rules.ts';
 import { createDownloadToken } from './tokens.ts';
@@ -31,6 +32,15 @@ const signUp = creation({
     return id;
   },
 });
+
+/** The greeting in a new user's uploads. Without it the account is complete all the same. */
+async function storeGreeting(services: Services, account: { id: number; username: string }): Promise<void> {
+  try {
+    await putFile(services, { path: `home/${account.username}/uploads/welcome.txt`, ownerId: account.id, content: WELCOME_TEXT });
+  } catch (error) {
+    services.log.error({ err: error, username: account.username }, 'the greeting of a new account could not be stored');
+  }
+}
 
 /** Sign-up shows no accounts; it only makes them. */
 function userRoutes(config: Config): readonly Route[] {

@@ -21,8 +21,10 @@ export class MalformedRequest extends RequestError {
 /** 400: fields that are wrong, all of them at once. */
 export class InvalidFields extends RequestError {
   readonly status = 400;
-  constructor(readonly fields: FieldErrors) {
+  readonly fields: FieldErrors;
+  constructor(fields: FieldErrors) {
     super(JSON.stringify(fields));
+    this.fields = fields;
   }
   override body(): object {
     return this.fields;

@@ -40,32 +40,37 @@ export interface InputField<T> {
   readonly absentFromForm?: T;
 }
 
+export type RequiredField<T> = InputField<T> & { readonly required: true };
+export type OptionalField<T> = InputField<T> & { readonly required: false };
+
 export type InputFields = Readonly<Record<string, InputField<unknown>>>;
 
-type Required<F extends InputFields> = { [K in keyof F]: F[K] extends { required: true } ? K : never }[keyof F];
+type RequiredNames<F extends InputFields> = { [K in keyof F]: F[K] extends { required: true } ? K : never }[keyof F];
 type ValueOf<F> = F extends InputField<infer T> ? T : never;
 
 /** The checked values: required ones are there, others may be. */
-export type Input<F extends InputFields> = { readonly [K in Required<F>]: ValueOf<F[K]> } & {
-  readonly [K in Exclude<keyof F, Required<F>>]?: ValueOf<F[K]>;
+export type Input<F extends InputFields> = { readonly [K in RequiredNames<F>]: ValueOf<F[K]> } & {
+  readonly [K in Exclude<keyof F, RequiredNames<F>>]?: ValueOf<F[K]>;
 };
 
-interface Presence<R extends boolean> {
-  readonly required?: R;
-}
-type Optioned<T, R extends boolean> = InputField<T> & { readonly required: R };
-
-function field<T, R extends boolean>(
-  type: DataType | 'file',
-  options: Presence<R>,
-  schema: FieldSchema & { readonly writeOnly?: boolean },
-  read: InputField<T>['read'],
-): Optioned<T, R> {
-  // The default of `required` is false, which the type parameter's default says too.
-  return { type, required: (options.required ?? false) as R, schema, read };
+/** Makes fields of one kind: `text({ max: 100, required: true })`. */
+interface FieldMaker<T, O> {
+  (options: O & { readonly required: true }): RequiredField<T>;
+  (options?: O & { readonly required?: false }): OptionalField<T>;
 }
 
-interface TextOptions<R extends boolean> extends Presence<R> {
+function maker<T, O extends object>(describe: (options: Partial<O>) => Omit<InputField<T>, 'required'>): FieldMaker<T, O> {
+  function make(options: O & { readonly required: true }): RequiredField<T>;
+  function make(options?: O & { readonly required?: false }): OptionalField<T>;
+  function make(options?: O & { readonly required?: boolean }): InputField<T> {
+    return { ...describe(options ?? {}), required: options?.required ?? false };
+  }
+  return make;
+}
+
+const NO_NULL = 'This field may not be null.';
+
+interface TextOptions {
   readonly min?: number;
   readonly max?: number;
   /** May be empty after trimming. */
@@ -77,87 +82,82 @@ interface TextOptions<R extends boolean> extends Presence<R> {
   readonly check?: (text: string) => string | null;
 }
 
-const NO_NULL = 'This field may not be null.';
-
-function readText(value: unknown, options: TextOptions<boolean>): string | Problem {
+function readText(value: unknown, options: TextOptions): string | Problem {
   if (value === null) return new Problem(NO_NULL);
   if (typeof value !== 'string' && typeof value !== 'number') return new Problem('Not a valid string.');
   const text = options.verbatim ? String(value) : String(value).trim();
   if (text.includes('\0')) return new Problem('Null characters are not allowed.');
-  if (text === '' && !options.blank) return new Problem('This field may not be blank.');
+  if (text === '') return options.blank ? text : new Problem('This field may not be blank.');
   const length = [...text].length;
   if (options.max !== undefined && length > options.max) return new Problem(`Ensure this field has no more than ${options.max} characters.`);
-  if (options.min !== undefined && length < options.min && text !== '') return new Problem(`Ensure this field has at least ${options.min} characters.`);
-  const complaint = text === '' ? null : options.check?.(text);
+  if (options.min !== undefined && length < options.min) return new Problem(`Ensure this field has at least ${options.min} characters.`);
+  const complaint = options.check?.(text);
   return complaint ? new Problem(complaint) : text;
 }
 
-export function text<R extends boolean = false>(options: TextOptions<R> = {}, type: DataType = 'string'): Optioned<string, R> {
+function textField(type: DataType, options: TextOptions): Omit<InputField<string>, 'required'> {
   const schema = {
     ...(options.max !== undefined && { maxLength: options.max }),
     ...(options.min !== undefined && { minLength: options.min }),
     ...(options.writeOnly && { writeOnly: true }),
   };
-  return field(type, options, schema, (value) => readText(value, options));
+  return { type, schema, read: (value) => readText(value, options) };
 }
+
+export const text = maker<string, TextOptions>((options) => textField('string', options));
 
 const EMAIL = /^[^\s@"(),:;<>[\\\]]+@[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?)+$/u;
+const checkEmail = (value: string) => (EMAIL.test(value) ? null : 'Enter a valid email address such as name@example.org.');
 
-export function email<R extends boolean = false>(options: Presence<R> = {}): Optioned<string, R> {
-  const check = (value: string) => (EMAIL.test(value) ? null : 'Enter a valid email address such as name@example.org.');
-  return text({ ...options, max: 254, check }, 'email');
-}
+export const email = maker<string, TextOptions>((options) => textField('email', { max: 254, check: checkEmail, ...options }));
 
 export function isHttpUrl(value: string): boolean {
   return /^https?:\/\/[^\s/]/i.test(value) && URL.canParse(value);
 }
 
-export function url<R extends boolean = false>(options: TextOptions<R> = {}): Optioned<string, R> {
-  const check = (value: string) => (isHttpUrl(value) ? null : 'Enter a valid URL such as https://example.org/page.');
-  return text({ check, ...options }, 'uri');
-}
+const checkUrl = (value: string) => (isHttpUrl(value) ? null : 'Enter a valid URL such as https://example.org/page.');
 
-export interface IntegerOptions<R extends boolean> extends Presence<R> {
+export const url = maker<string, TextOptions>((options) => textField('uri', { check: checkUrl, ...options }));
+
+export interface IntegerOptions {
   readonly minimum?: number;
   readonly maximum?: number;
 }
 
 const INT_32 = { minimum: -2147483648, maximum: 2147483647 };
 
+function toInteger(value: unknown): number {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && /^\s*[+-]?\d{1,1000}(\.0*)?\s*$/.test(value) ? Number(value) : Number.NaN;
+}
+
 /** An integer of at most 32 bits unless told otherwise. */
-export function integer<R extends boolean = false>(options: IntegerOptions<R> = {}): Optioned<number, R> {
+export const integer = maker<number, IntegerOptions>((options) => {
   const range = { ...INT_32, ...options };
-  return field('integer', options, { minimum: range.minimum, maximum: range.maximum }, (value) => {
+  const read = (value: unknown): number | Problem => {
     if (value === null) return new Problem(NO_NULL);
-    const number = typeof value === 'number' ? value : typeof value === 'string' && /^\s*[+-]?\d{1,1000}(\.0*)?\s*$/.test(value) ? Number(value) : Number.NaN;
+    const number = toInteger(value);
     if (!Number.isInteger(number)) return new Problem('A valid integer is required.');
     if (number > range.maximum) return new Problem(`Ensure this value is less than or equal to ${range.maximum}.`);
     if (number < range.minimum) return new Problem(`Ensure this value is greater than or equal to ${range.minimum}.`);
     return number;
-  });
-}
+  };
+  return { type: 'integer', schema: { minimum: range.minimum, maximum: range.maximum }, read };
+});
 
 /** A finite number. */
-export function number<R extends boolean = false>(options: Presence<R> = {}): Optioned<number, R> {
-  return field('number', options, {}, (value) => {
+export const number = maker<number, object>(() => ({
+  type: 'number',
+  schema: {},
+  read: (value) => {
     if (value === null) return new Problem(NO_NULL);
     const read = typeof value === 'number' ? value : typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN;
     return Number.isFinite(read) ? read : new Problem('A valid number is required.');
-  });
-}
+  },
+}));
 
 const TRUE = new Set(['true', 't', 'yes', 'y', 'on', '1']);
 const FALSE = new Set(['false', 'f', 'no', 'n', 'off', '0']);
-
-interface BooleanOptions<R extends boolean> extends Presence<R> {
-  /** A form that leaves the field out says false. */
-  readonly tickBox?: boolean;
-}
-
-export function boolean<R extends boolean = false>(options: BooleanOptions<R> = {}): Optioned<boolean, R> {
-  const declared = field('boolean', options, {}, readBoolean);
-  return options.tickBox ? { ...declared, absentFromForm: false } : declared;
-}
 
 function readBoolean(value: unknown): boolean | Problem {
   if (value === null) return new Problem(NO_NULL);
@@ -167,16 +167,30 @@ function readBoolean(value: unknown): boolean | Problem {
   return new Problem('Must be a valid boolean: true or false.');
 }
 
-/** A file part. */
-export function file<R extends boolean = false>(options: Presence<R> = {}): Optioned<ReceivedFile, R> {
-  return field('file', options, {}, (value) =>
-    isReceivedFile(value) ? value : new Problem('The submitted data was not a file. Send it as a file part of a multipart/form-data body.'),
-  );
+interface BooleanOptions {
+  /** A form that leaves the field out says false. */
+  readonly tickBox?: boolean;
 }
+
+export const boolean = maker<boolean, BooleanOptions>((options) => ({
+  type: 'boolean',
+  schema: {},
+  read: readBoolean,
+  ...(options.tickBox && { absentFromForm: false }),
+}));
 
 export function isReceivedFile(value: unknown): value is ReceivedFile {
   return typeof value === 'object' && value !== null && 'content' in value && 'filename' in value;
 }
+
+const NO_FILE = 'The submitted data was not a file. Send it as a file part, with a file name, of a multipart/form-data body.';
+
+/** A file part. */
+export const file = maker<ReceivedFile, object>(() => ({
+  type: 'file',
+  schema: {},
+  read: (value) => (isReceivedFile(value) ? value : new Problem(NO_FILE)),
+}));
 
 /**
  * Checks all members of a body at once.
