@@ -307,8 +307,11 @@ create table plugin_instance (
   output_folder_id bigint references folder on delete set null,
   pushed boolean not null default false,
   pulled boolean not null default false,
-  -- last answer of the engine: {jid, image, cmd, status, message, timestamp, logs}
-  compute_answer jsonb,
+  -- last answer of the engine {jid, image, cmd, status, message, timestamp, logs} as the wire shows it: base64 of zlib-compressed JSON
+  raw text not null default '',
+  -- of that answer: its status, and the last 1800 characters of its logs
+  job_status text not null default '',
+  job_logs text not null default '',
   cpu_limit integer not null,
   memory_limit integer not null,
   number_of_workers integer not null,
