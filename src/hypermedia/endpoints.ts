@@ -90,7 +90,7 @@ export function listEndpoint(database: Kysely<never>, route: ListRoute): Endpoin
     if (!route.create) throw new Error(`${route.path} creates nothing`);
     const prepared = await route.create.prepare(call);
     const created = await withBody(exchange, prepared.fields, bodyOptions(call), async (body) => {
-      const run = prepared.read(body);
+      const run = await prepared.read(body, call);
       await requireParent(creatable, route, call);
       return inTransaction(call, run);
     });
@@ -157,7 +157,7 @@ export function itemEndpoint(database: Kysely<never>, route: ItemRoute): Endpoin
     if (!route.change || !changeable) throw new Error(`${route.path} cannot be changed`);
     await changeable.find(call.services.pool, call.caller, idOf(call));
     const prepared: Prepared<void> = await route.change.prepare(call);
-    await withBody(exchange, prepared.fields, bodyOptions(call), (body) => inTransaction(call, prepared.read(body)));
+    await withBody(exchange, prepared.fields, bodyOptions(call), async (body) => inTransaction(call, await prepared.read(body, call)));
     return sendItem(exchange, 200, changeable);
   };
 

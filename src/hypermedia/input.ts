@@ -85,7 +85,9 @@ interface TextOptions {
 function readText(value: unknown, options: TextOptions): string | Problem {
   if (value === null) return new Problem(NO_NULL);
   if (typeof value !== 'string' && typeof value !== 'number') return new Problem('Not a valid string.');
-  const text = options.verbatim ? String(value) : String(value).trim();
+  // half of a surrogate pair is no text: PostgreSQL would refuse it in JSON
+  const given = String(value).toWellFormed();
+  const text = options.verbatim ? given : given.trim();
   if (text.includes('\0')) return new Problem('Null characters are not allowed.');
   if (text === '') return options.blank ? text : new Problem('This field may not be blank.');
   const length = [...text].length;

@@ -53,7 +53,7 @@ export type InputOf<F extends InputFields> = F | ((call: Call) => Promise<F>);
 /** An action whose fields are known: it reads a body and gives what is to be done in the transaction. */
 export interface Prepared<R> {
   readonly fields: InputFields;
-  readonly read: (body: Body) => (call: ActionCall) => Promise<R>;
+  readonly read: (body: Body, call: Call) => Promise<(call: ActionCall) => Promise<R>>;
 }
 
 interface Action<R> {
@@ -84,23 +84,34 @@ export interface Removal {
   readonly inBackground?: boolean;
 }
 
-interface ActionDeclaration<F extends InputFields, R> {
+interface ActionInput<F extends InputFields> {
   readonly input: InputOf<F>;
   /** For OpenAPI, where the input depends on the path. */
   readonly documented?: InputFields;
+}
+
+interface Run<F extends InputFields, R> extends ActionInput<F> {
   readonly run: (call: ActionCall, input: Input<F>) => Promise<R>;
 }
 
-function action<F extends InputFields, R>({ input, documented, run }: ActionDeclaration<F, R>): Action<R> {
+/** First asks what no transaction should wait for, such as another service; gives what is then done in the transaction. */
+interface AskAndRun<F extends InputFields, R> extends ActionInput<F> {
+  readonly ask: (call: Call, input: Input<F>) => Promise<(call: ActionCall) => Promise<R>>;
+}
+
+type ActionDeclaration<F extends InputFields, R> = Run<F, R> | AskAndRun<F, R>;
+
+function action<F extends InputFields, R>(declaration: ActionDeclaration<F, R>): Action<R> {
+  const { input, documented } = declaration;
   return {
     fields: documented ?? (typeof input === 'function' ? {} : input),
     prepare: async (call) => {
       const fields = typeof input === 'function' ? await input(call) : input;
       return {
         fields,
-        read: (body) => {
+        read: async (body, asking) => {
           const values = readInput(fields, body);
-          return (actionCall) => run(actionCall, values);
+          return 'ask' in declaration ? declaration.ask(asking, values) : (acting) => declaration.run(acting, values);
         },
       };
     },
