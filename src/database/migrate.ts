@@ -1,6 +1,7 @@
 /** Brings a database to the tables that this version of the program needs. */
 import { runMigrations } from 'graphile-worker';
-import { type Migration, Migrator, sql } from 'kysely';
+import { sql } from 'kysely';
+import { type Migration, Migrator } from 'kysely/migration';
 import type { Pool } from 'pg';
 import { createDatabase, type Database } from './database.ts';
 import * as foundation from './migrations/0001_foundation.ts';

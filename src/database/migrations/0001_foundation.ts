@@ -304,6 +304,12 @@ create table plugin_instance (
   phase_started_at timestamptz,
   -- submissions of the present phase that have failed
   submission_failures integer not null default 0,
+  -- times that the present phase was submitted again because its job had vanished or was undefined
+  resubmissions integer not null default 0,
+  -- whether it has one of the slots of its compute resource; see src/jobs/admission.ts
+  admitted boolean not null default false,
+  -- the process that waits for the end of its job; see src/jobs/watchers.ts
+  watched_by bigint references server_process on delete set null,
   output_folder_id bigint references folder on delete set null,
   pushed boolean not null default false,
   pulled boolean not null default false,
@@ -330,6 +336,8 @@ create index plugin_instance_owner on plugin_instance (owner_id);
 create index plugin_instance_resource on plugin_instance (compute_resource_id);
 create index plugin_instance_output_folder on plugin_instance (output_folder_id);
 create index plugin_instance_active on plugin_instance (id) where active;
+create index plugin_instance_slots on plugin_instance (compute_resource_id, status) where active;
+create index plugin_instance_watched on plugin_instance (watched_by) where watched_by is not null;
 
 -- All instances that one waits for: its previous one, and for ts plugins the others that it joins.
 create table plugin_instance_parent (
@@ -361,14 +369,14 @@ create index plugin_instance_split_instance on plugin_instance_split (plugin_ins
 -- Remote data and containers of ended jobs, kept apart from the instance so that deleting it forgets nothing.
 create table compute_cleanup (
   id bigint generated always as identity primary key,
-  compute_resource_id bigint not null references compute_resource on delete cascade,
+  compute_resource_id bigint references compute_resource on delete set null,
   job_id text not null,
-  plugin_instance_id bigint not null,
+  plugin_instance_id bigint not null unique,
   attempts integer not null default 0,
   last_error text not null default '',
-  creation_date timestamptz not null default now(),
-  unique (compute_resource_id, job_id)
+  creation_date timestamptz not null default now()
 );
+create index compute_cleanup_resource on compute_cleanup (compute_resource_id);
 `;
 
 /** The nearest access list at or above a folder: what holds for everything in it that has none of its own. */
