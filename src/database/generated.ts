@@ -90,7 +90,7 @@ export interface ChrisInstance {
 
 export interface ComputeCleanup {
   attempts: Generated<number>;
-  compute_resource_id: number;
+  compute_resource_id: number | null;
   creation_date: Generated<string>;
   id: Generated<number>;
   job_id: string;
@@ -226,6 +226,7 @@ export interface PluginComputeResource {
 
 export interface PluginInstance {
   active: Generated<boolean>;
+  admitted: Generated<boolean>;
   compute_resource_id: number | null;
   cpu_limit: number;
   deletion_error: Generated<string>;
@@ -248,11 +249,13 @@ export interface PluginInstance {
   pulled: Generated<boolean>;
   pushed: Generated<boolean>;
   raw: Generated<string>;
+  resubmissions: Generated<number>;
   size_bytes: Generated<number>;
   start_date: Generated<string>;
   status: string;
   submission_failures: Generated<number>;
   title: Generated<string>;
+  watched_by: number | null;
 }
 
 export interface PluginInstanceParameter {
