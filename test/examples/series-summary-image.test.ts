@@ -1,4 +1,4 @@
-/** Needs a container engine (DOCKER_HOST); skipped without one. */
+/** Needs a container engine on this machine; skipped without one. */
 import assert from 'node:assert/strict';
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,9 +7,10 @@ import Docker from 'dockerode';
 import { ensureImage, ImageNotBuilt } from '../../examples/plugins/pl-series-summary/image.ts';
 import { descriptor } from '../../examples/plugins/pl-series-summary/src/descriptor.ts';
 import type { Summary } from '../../examples/plugins/pl-series-summary/src/summary.ts';
+import { findContainerEngine } from '../../src/commands/demo/container-engine.ts';
 import { exampleData, temporaryFolder } from './series-summary-runs.ts';
 
-const skip = process.env.DOCKER_HOST === undefined ? 'DOCKER_HOST names no container engine' : false;
+const engine = await findContainerEngine(process.env);
 
 test('an engine that does not answer is an error that says so', async (context) => {
   const socketPath = join(await temporaryFolder(context), 'nobody.sock');
@@ -20,8 +21,11 @@ test('an engine that does not answer is an error that says so', async (context) 
   });
 });
 
-test('the image is built once and runs as the descriptor says, without rights', { skip }, async (context) => {
-  const docker = new Docker();
+test('the image is built once and runs as the descriptor says, without rights', {
+  skip: engine ? false : 'no container engine answers',
+}, async (context) => {
+  assert.ok(engine);
+  const { docker } = engine;
   await ensureImage(docker);
   assert.equal(await ensureImage(docker), 'present');
   const outputFolder = await temporaryFolder(context);
