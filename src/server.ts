@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import cookie from '@fastify/cookie';
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import multipart from '@fastify/multipart';
-import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { accountRoutes } from './accounts/routes.ts';
 import { createAuthenticator, PasswordCheck } from './accounts/authentication.ts';
 import { loginRoutes } from './accounts/login.ts';
@@ -41,9 +41,11 @@ function linkFactory({ config }: Services): (request: FastifyRequest) => Links {
   };
 }
 
-function isAllowedHost(host: string, allowed: readonly string[]): boolean {
+/** An allowed name that begins with a dot stands for all its subdomains too. */
+function isAllowedHost(host: string, allowed: '*' | readonly string[]): boolean {
+  if (!HOST.test(host)) return false;
   const name = host.replace(/:\d+$/, '').toLowerCase();
-  return HOST.test(host) && (allowed.includes('*') || allowed.includes(name));
+  return allowed === '*' || allowed.some((one) => name === one.replace(/^\./, '') || (one.startsWith('.') && name.endsWith(one)));
 }
 
 function isPreflight({ method, headers }: FastifyRequest): boolean {
@@ -51,9 +53,9 @@ function isPreflight({ method, headers }: FastifyRequest): boolean {
 }
 
 /** As the reference answers other origins (`wire.md` section 13): without credentials, `Allow` readable. */
-function corsOptionsOf(origins: readonly string[]): FastifyCorsOptions {
+function corsOptionsOf(origins: '*' | readonly string[]): FastifyCorsOptions {
   return {
-    origin: origins.includes('*') ? '*' : [...origins],
+    origin: origins === '*' ? '*' : [...origins],
     methods: ['DELETE', 'GET', 'OPTIONS', 'PATCH', 'POST', 'PUT'],
     allowedHeaders: ['accept', 'authorization', 'content-type', 'user-agent', 'x-csrftoken', 'x-requested-with'],
     exposedHeaders: ['Allow'],
@@ -66,12 +68,13 @@ function corsOptionsOf(origins: readonly string[]): FastifyCorsOptions {
 /** Builds the server; the caller makes it listen. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
   const { config, log } = services;
+  const logger: FastifyBaseLogger = log;
   const passwords = new PasswordCheck(services);
   const routes = routesOf(config, passwords);
   const corsOptions = corsOptionsOf(config.corsOrigins);
   const rewrite = suffixRewriter(routes);
   const app = fastify({
-    loggerInstance: log,
+    loggerInstance: logger,
     disableRequestLogging: true,
     genReqId: () => randomUUID(),
     requestIdHeader: false,

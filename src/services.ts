@@ -1,0 +1,38 @@
+/** What every part of the server shares, opened once at start. */
+import { join } from 'node:path';
+import type { Pool } from 'pg';
+import type { Config } from './config.ts';
+import { type ConnectionOptions, createDatabase, createPool, type Database } from './database/database.ts';
+import { ServerProcess } from './database/processes.ts';
+import type { Log } from './log.ts';
+import { loadSecrets, type Secrets } from './secrets.ts';
+import { FilesystemStorage } from './storage/filesystem.ts';
+
+export interface Services {
+  readonly config: Config;
+  readonly log: Log;
+  readonly pool: Pool;
+  readonly database: Database;
+  readonly secrets: Secrets;
+  readonly storage: FilesystemStorage;
+  /** This process among those that share the database. */
+  readonly process: ServerProcess;
+}
+
+export interface OpenServices extends Services {
+  close(): Promise<void>;
+}
+
+/** @param connection to a database that is migrated */
+export async function openServices(config: Config, connection: ConnectionOptions, log: Log): Promise<OpenServices> {
+  const secrets = await loadSecrets(config);
+  const pool = createPool(connection, config.databasePoolSize + 1); // one is held by the process's lock
+  pool.on('error', (error) => log.warn({ err: error }, 'an idle database connection broke; another one takes its place'));
+  const process = await ServerProcess.register(pool);
+  const storage = await FilesystemStorage.open(join(config.data, 'storage'), process.id);
+  const close = async (): Promise<void> => {
+    await process.release();
+    await pool.end();
+  };
+  return { config, log, pool, database: createDatabase(pool), secrets, storage, process, close };
+}
