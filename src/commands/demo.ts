@@ -44,6 +44,8 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const interruption = new AbortController();
   const interrupt = () => interruption.abort(new Error('interrupted'));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
+  // Nobody reads on (`| head`): the server must not be left behind.
+  process.stdout.on('error', interrupt);
   const stage: Stage = {
     options,
     screen: new Screen(process.stdout, process.env),
@@ -55,6 +57,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     await play(stage);
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupt);
+    process.stdout.off('error', interrupt);
   }
 }
 
@@ -93,7 +96,7 @@ async function analyseExamples(stage: Stage, baseUrl: string): Promise<string> {
     const admin = await authorize(anonymous, stage.administrator);
     const place = await registerCompute(admin, options.engine, step);
     const outcome = await registerPlugin(admin);
-    return { words: `${outcome.name} ${outcome.version}, runs as ${place}`, outcome };
+    return { words: `${outcome.name} ${outcome.version}, ${place}`, outcome };
   });
   const user = await screen.step('User', async () => {
     const outcome = await createUser(anonymous, stage.user);

@@ -138,17 +138,17 @@ test('a terminal that is none gets plain lines, each once', async () => {
     screen.step('Output', () => Promise.reject(new Error('no'))),
     /no/,
   );
-  const [first, second, third, fourth] = written;
-  assert.deepEqual([first, second], ['a started\n', 'b waiting\n']);
+  const [heading, first, second, third, fourth] = written;
+  assert.deepEqual([heading, first, second], ['  … Analysis\n', 'a started\n', 'b waiting\n']);
   assert.match(third ?? '', /^ {2}✓ Analysis {5}finished {2}[\d.]+ s\n$/);
   assert.match(fourth ?? '', /^ {2}✗ Output {7}failed/);
   assert.ok(!written.join('').includes('\x1b'));
 });
 
 test('a terminal is redrawn in place, NO_COLOR is heeded', async () => {
-  const draw = async (environment: Record<string, string>) => {
+  const draw = async (environment: Record<string, string>, columns = 80) => {
     const written: string[] = [];
-    const screen = new Screen({ isTTY: true, columns: 80, write: (text) => written.push(text) }, environment);
+    const screen = new Screen({ isTTY: true, columns, write: (text) => written.push(text) }, environment);
     await screen.step('Upload', async (step) => {
       step.lines(['below']);
       await new Promise((resolve) => setTimeout(resolve, 200));
@@ -159,6 +159,7 @@ test('a terminal is redrawn in place, NO_COLOR is heeded', async () => {
   const drawn = await draw({});
   assert.ok(drawn.includes('\x1b[2A\r\x1b[J'));
   assert.match(stripVTControlCharacters(drawn), /✓ Upload +done/);
+  assert.ok((await draw({}, 0)).includes('\x1b[2A\r\x1b[J'), 'a terminal that does not know its width');
   assert.ok(!(await draw({ NO_COLOR: '1' })).includes('\x1b'));
 });
 

@@ -68,7 +68,10 @@ export class Screen {
           progress = words;
         },
         lines: (lines) => {
-          if (this.#isPlain) for (const line of lines) if (!below.includes(line)) this.say(line);
+          if (this.#isPlain) {
+            if (below.length === 0) this.say(`  … ${name}`);
+            for (const line of lines) if (!below.includes(line)) this.say(line);
+          }
           below = lines;
         },
       });
@@ -81,7 +84,8 @@ export class Screen {
   }
 
   #redraw(lines: readonly string[]): void {
-    const columns = this.#terminal.columns ?? 80;
+    // Some terminals say that they have 0 columns.
+    const columns = this.#terminal.columns || 80;
     const up = this.#rows > 0 ? `\x1b[${this.#rows}A\r\x1b[J` : '';
     this.#terminal.write(`${up}${lines.join('\n')}\n`);
     this.#rows = lines.reduce(

@@ -53,7 +53,7 @@ export async function authorize(client: Client, account: Account): Promise<Clien
   return client.as(`Token ${token}`);
 }
 
-/** Registers the place where the plugin shall run. @returns its description. */
+/** Registers the place where the plugin shall run. @returns what that is, in words. */
 export async function registerCompute(admin: Client, choice: EngineChoice, step: Step): Promise<string> {
   const engine = choice === 'process' ? null : await prepareContainers(choice, step);
   const compute_url = engine
@@ -67,7 +67,7 @@ export async function registerCompute(admin: Client, choice: EngineChoice, step:
     compute_password: generatePassword(),
     description: 'Where the demo runs its plugin',
   });
-  return engine ? `containers, ${engine.socketPath}` : 'child processes of the server';
+  return engine ? `runs in containers (${engine.socketPath})` : 'runs as a process of the server';
 }
 
 /** @returns null when there is no engine that can be used and none was asked for. */
