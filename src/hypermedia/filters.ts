@@ -7,7 +7,8 @@ import type { Parameter, Scope } from './statement.ts';
 export interface Filter {
   readonly name: string;
   readonly type: DataType;
-  readonly enumeration?: string;
+  /** The only values that are understood. */
+  readonly choices?: readonly string[];
   /** Not listed in `queries`, though it works. */
   readonly unlisted?: boolean;
   /** The value to bind; undefined when this text means "not filtered". @throws {InvalidFields} naming the filter */
@@ -49,7 +50,8 @@ export function likePattern(word: string): string {
   return word.replace(/[\\%_]/g, '\\$&');
 }
 
-const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?$/i;
+const DATE =
+  /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:Z|[+-](?:0\d|1[0-4])(?::?[0-5]\d)?)?)?$/i;
 
 /** An ISO 8601 date or date-time as PostgreSQL reads it; without an offset it is UTC. */
 export function parseDate(text: string, name: string): string {
@@ -59,7 +61,10 @@ export function parseDate(text: string, name: string): string {
   const [hour = 0, minute = 0, second = 0] = text.slice(11, 19).split(':').map(Number);
   const onClock = hour < 24 && minute < 60 && !(second >= 60);
   if (!DATE.test(text) || !onCalendar || !onClock) {
-    throw invalid(name, `"${text.slice(0, 100)}" is not a date. Enter an ISO 8601 date or date-time such as 2026-11-21T02:34:07Z.`);
+    throw invalid(
+      name,
+      `"${text.slice(0, 100)}" is not a date. Enter an ISO 8601 date or date-time such as 2026-11-21T02:34:07Z.`,
+    );
   }
   return text.replace(',', '.');
 }
@@ -74,7 +79,7 @@ export const equalNumber = (name: string, column: Column): Filter =>
 export const atLeastNumber = (name: string, column: Column): Filter =>
   filter(
     name,
-    'number',
+    'integer',
     (text) => {
       const { floor, exact } = decimal(text, name);
       return clamp(exact ? floor : floor + 1n);
@@ -85,7 +90,7 @@ export const atLeastNumber = (name: string, column: Column): Filter =>
 export const atMostNumber = (name: string, column: Column): Filter =>
   filter(
     name,
-    'number',
+    'integer',
     (text) => clamp(decimal(text, name).floor),
     (value) => sql`${column} <= ${value}::bigint`,
   );
@@ -123,17 +128,18 @@ export const startsWith = (name: string, column: Column): Filter =>
   );
 
 /** One of a few values; another one is an error. */
-export const oneOf = (name: string, column: Column, choices: readonly string[], enumeration?: string): Filter => ({
+export const oneOf = (name: string, column: Column, choices: readonly string[]): Filter => ({
   ...filter(
     name,
     'string',
     (text) => {
-      if (!choices.includes(text)) throw invalid(name, `"${text.slice(0, 100)}" is not one of the choices: ${choices.join(', ')}.`);
+      if (!choices.includes(text))
+        throw invalid(name, `"${text.slice(0, 100)}" is not one of the choices: ${choices.join(', ')}.`);
       return text;
     },
     (value) => sql`${column} = ${value}`,
   ),
-  ...(enumeration !== undefined && { enumeration }),
+  choices,
 });
 
 /** `true` or `false`; anything else does not filter. */
@@ -146,11 +152,6 @@ export const flag = (name: string, column: Column): Filter =>
   );
 
 /** A filter with a condition of its own. */
-export function special(
-  name: string,
-  type: DataType,
-  parse: Filter['parse'],
-  condition: Filter['condition'],
-): Filter {
+export function special(name: string, type: DataType, parse: Filter['parse'], condition: Filter['condition']): Filter {
   return filter(name, type, parse, condition);
 }

@@ -11,7 +11,26 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { CallerSql, Role, Rule } from '../access/caller.ts';
 
-export type DataType = 'string' | 'integer' | 'number' | 'boolean' | 'date-time' | 'uuid' | 'uri' | 'email' | 'any';
+/** `scalar`: a text, number or boolean; `any`: any JSON value. */
+export type DataType =
+  | 'string'
+  | 'integer'
+  | 'number'
+  | 'boolean'
+  | 'date-time'
+  | 'date'
+  | 'uuid'
+  | 'uri'
+  | 'email'
+  | 'scalar'
+  | 'any';
+
+/** The values that a field can take, described once under a name of their own. */
+export interface Enumeration {
+  /** Name of the schema component, such as `PluginType`. */
+  readonly name: string;
+  readonly values: readonly string[];
+}
 
 /** What OpenAPI says of a field besides its type. */
 export interface FieldSchema {
@@ -20,9 +39,15 @@ export interface FieldSchema {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly nullable?: boolean;
-  /** Name of a schema component that lists the values. */
-  readonly enumeration?: string;
+  /** An empty text is allowed beside an address or one of the enumeration's values. */
+  readonly blank?: boolean;
+  readonly enumeration?: Enumeration;
   readonly description?: string;
+  /**
+   * Left out: read-only when no route writes it. Said only where the reference describes a field otherwise than its routes
+   * treat it, because the types of generated clients depend on it.
+   */
+  readonly readOnly?: boolean;
 }
 
 export type FieldSql = RawBuilder<unknown> | ((caller: CallerSql) => RawBuilder<unknown>);
@@ -90,6 +115,8 @@ export interface ResourceDeclaration {
   readonly id?: RawBuilder<unknown>;
   /** Its address, with `{}` for the id. */
   readonly url: string;
+  /** What stands in its address, where that is not the id. */
+  readonly urlValue?: RawBuilder<unknown>;
   /** Who may read one. */
   readonly read: Rule;
   /** All fields but `url` and `id`, which come first. */
@@ -102,7 +129,8 @@ export interface Resource extends ResourceDeclaration {
 
 export function resource(declaration: ResourceDeclaration): Resource {
   const id = declaration.id ?? sql.ref(`${declaration.alias}.id`);
-  const first: Field[] = [link('url', declaration.url), data('id', 'integer', { sql: id })];
+  const value = declaration.urlValue ?? id;
+  const first: Field[] = [link('url', declaration.url, { sql: value }), data('id', 'integer', { sql: id })];
   return { ...declaration, id, fields: [...first, ...declaration.fields] };
 }
 

@@ -10,13 +10,15 @@
  */
 import type { FastifyRequest } from 'fastify';
 import type { RawBuilder } from 'kysely';
-import type { Transaction } from '../database/database.ts';
 import type { Caller, Rule } from '../access/caller.ts';
+import type { Transaction } from '../database/database.ts';
 import type { Services } from '../services.ts';
+import type { BodyType } from './body.ts';
 import type { Exchange } from './dispatch.ts';
 import type { Filter } from './filters.ts';
 import { type Body, type Input, type InputFields, readInput } from './input.ts';
 import type { Links } from './links.ts';
+import type { Content, Schema } from './openapi-types.ts';
 import type { Resource } from './resource.ts';
 import type { Scope } from './statement.ts';
 
@@ -59,6 +61,8 @@ export interface Prepared<R> {
 interface Action<R> {
   /** The fields as far as they are the same for every path. */
   readonly fields: InputFields;
+  /** Media types that OpenAPI names, where not every one makes sense. */
+  readonly bodies?: readonly BodyType[];
   readonly prepare: (call: Call) => Promise<Prepared<R>>;
 }
 
@@ -88,6 +92,8 @@ interface ActionInput<F extends InputFields> {
   readonly input: InputOf<F>;
   /** For OpenAPI, where the input depends on the path. */
   readonly documented?: InputFields;
+  /** For OpenAPI: the media types of the body, where not every one makes sense. */
+  readonly bodies?: readonly BodyType[];
 }
 
 interface Run<F extends InputFields, R> extends ActionInput<F> {
@@ -102,9 +108,10 @@ interface AskAndRun<F extends InputFields, R> extends ActionInput<F> {
 type ActionDeclaration<F extends InputFields, R> = Run<F, R> | AskAndRun<F, R>;
 
 function action<F extends InputFields, R>(declaration: ActionDeclaration<F, R>): Action<R> {
-  const { input, documented } = declaration;
+  const { input, documented, bodies } = declaration;
   return {
     fields: documented ?? (typeof input === 'function' ? {} : input),
+    ...(bodies !== undefined && { bodies }),
     prepare: async (call) => {
       const fields = typeof input === 'function' ? await input(call) : input;
       return {
@@ -126,7 +133,9 @@ export function creation<F extends InputFields>(
 }
 
 /** How an item is changed, and who may. */
-export function change<F extends InputFields>(declaration: ActionDeclaration<F, void> & { readonly rule: Rule }): Change {
+export function change<F extends InputFields>(
+  declaration: ActionDeclaration<F, void> & { readonly rule: Rule },
+): Change {
   return { ...action(declaration), rule: declaration.rule };
 }
 
@@ -190,6 +199,10 @@ export interface ItemRoute extends RouteBase {
 export interface SpecialMethod {
   readonly operation?: string;
   readonly summary: string;
+  /** For OpenAPI: the query parameters, the body, and the answer (200 with some JSON object when left out). */
+  readonly query?: Readonly<Record<string, Schema>>;
+  readonly body?: Content;
+  readonly answer?: Content & { readonly status?: number };
   readonly handle: (exchange: Exchange) => Promise<unknown>;
 }
 
@@ -217,7 +230,8 @@ export const special = (declaration: Omit<SpecialRoute, 'kind'>): SpecialRoute =
 /** The methods that a route offers, in the order of `Allow`. */
 export function offeredMethods(route: Route): readonly Method[] {
   if (route.kind === 'list') return route.create ? ['GET', 'POST'] : ['GET'];
-  if (route.kind === 'item') return ['GET', ...(route.change ? ['PUT' as const] : []), ...(route.remove ? ['DELETE' as const] : [])];
+  if (route.kind === 'item')
+    return ['GET', ...(route.change ? ['PUT' as const] : []), ...(route.remove ? ['DELETE' as const] : [])];
   const order: readonly Method[] = ['GET', 'POST', 'PUT', 'DELETE'];
   return order.filter((method) => route.methods[method]);
 }
