@@ -46,9 +46,14 @@ export class Secrets {
       if (stored[0] !== VERSION) throw new Error(`version ${stored[0]}`);
       const decipher = createDecipheriv('aes-256-gcm', this.derive('stored secrets'), nonce);
       decipher.setAuthTag(tag);
-      return Buffer.concat([decipher.update(stored.subarray(1 + NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+      return Buffer.concat([decipher.update(stored.subarray(1 + NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString(
+        'utf8',
+      );
     } catch (cause) {
-      throw new UnreadableSecret("A stored secret cannot be read: the server's key is not the one that it was encrypted with.", { cause });
+      throw new UnreadableSecret(
+        "A stored secret cannot be read: the server's key is not the one that it was encrypted with.",
+        { cause },
+      );
     }
   }
 }
@@ -82,6 +87,7 @@ export async function loadSecrets(config: Pick<Config, 'secretKey' | 'data'>): P
   await mkdir(config.data, { recursive: true });
   if ((await readKey(file)) === null) await makeKey(config.data, file);
   const key = await readKey(file);
-  if (key === null || key.length < 32) throw new UnreadableSecret(`The key in ${file} is damaged: it has to be at least 32 characters long.`);
+  if (key === null || key.length < 32)
+    throw new UnreadableSecret(`The key in ${file} is damaged: it has to be at least 32 characters long.`);
   return new Secrets(key);
 }

@@ -4,16 +4,16 @@ import cookie from '@fastify/cookie';
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import multipart from '@fastify/multipart';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { accountRoutes } from './accounts/routes.ts';
 import { createAuthenticator, PasswordCheck } from './accounts/authentication.ts';
 import { loginRoutes } from './accounts/login.ts';
+import { accountRoutes } from './accounts/routes.ts';
+import type { Config } from './config.ts';
 import { type Context, sendError, sendUnknownPath } from './hypermedia/dispatch.ts';
 import { MalformedRequest } from './hypermedia/errors.ts';
 import { Links } from './hypermedia/links.ts';
 import { adminPrefixes, mountRoutes, suffixRewriter } from './hypermedia/mount.ts';
 import { DEFAULT_REPRESENTATION } from './hypermedia/negotiation.ts';
 import type { Route } from './hypermedia/routes.ts';
-import type { Config } from './config.ts';
 import type { Services } from './services.ts';
 
 /** Every route of the API, subject by subject. */
@@ -45,7 +45,10 @@ function linkFactory({ config }: Services): (request: FastifyRequest) => Links {
 function isAllowedHost(host: string, allowed: '*' | readonly string[]): boolean {
   if (!HOST.test(host)) return false;
   const name = host.replace(/:\d+$/, '').toLowerCase();
-  return allowed === '*' || allowed.some((one) => name === one.replace(/^\./, '') || (one.startsWith('.') && name.endsWith(one)));
+  return (
+    allowed === '*' ||
+    allowed.some((one) => name === one.replace(/^\./, '') || (one.startsWith('.') && name.endsWith(one)))
+  );
 }
 
 function isPreflight({ method, headers }: FastifyRequest): boolean {
@@ -83,29 +86,45 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
     forceCloseConnections: 'idle',
   });
-  const context: Context = { services, authenticator: createAuthenticator(services, passwords), linksFor: linkFactory(services) };
+  const context: Context = {
+    services,
+    authenticator: createAuthenticator(services, passwords),
+    linksFor: linkFactory(services),
+  };
 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SECURITY_HEADERS);
     reply.header('x-request-id', request.id);
     if (!isAllowedHost(request.host, config.allowedHosts)) {
       const links = new Links(config.baseUrl ?? '', config.adminPrefix);
-      const problem = new MalformedRequest('The Host header names a host that this server does not answer for. HYPERCUBE_ALLOWED_HOSTS lists those that it does.');
+      const problem = new MalformedRequest(
+        'The Host header names a host that this server does not answer for. HYPERCUBE_ALLOWED_HOSTS lists those that it does.',
+      );
       return sendError(problem, DEFAULT_REPRESENTATION, links, request, reply);
     }
   });
   app.addHook('onResponse', async (request, reply) => {
     request.log.info(
-      { method: request.method, path: request.url.split('?')[0], status: reply.statusCode, milliseconds: Math.round(reply.elapsedTime * 10) / 10 },
+      {
+        method: request.method,
+        path: request.url.split('?')[0],
+        status: reply.statusCode,
+        milliseconds: Math.round(reply.elapsedTime * 10) / 10,
+      },
       'request',
     );
   });
-  app.setErrorHandler((error, request, reply) => sendError(error, DEFAULT_REPRESENTATION, context.linksFor(request), request, reply));
+  app.setErrorHandler((error, request, reply) =>
+    sendError(error, DEFAULT_REPRESENTATION, context.linksFor(request), request, reply),
+  );
   app.setNotFoundHandler((request, reply) => sendUnknownPath(context, request, reply));
 
-  await app.register(cors, () => (request: FastifyRequest, done: (error: null, options: FastifyCorsOptions) => void) => {
-    done(null, { ...corsOptions, preflight: isPreflight(request) });
-  });
+  await app.register(
+    cors,
+    () => (request: FastifyRequest, done: (error: null, options: FastifyCorsOptions) => void) => {
+      done(null, { ...corsOptions, preflight: isPreflight(request) });
+    },
+  );
   await app.register(cookie);
   // Bodies are read by the routes, after the checks that come first: parsers only pass the stream on.
   app.removeAllContentTypeParsers();

@@ -27,7 +27,9 @@ export interface OpenServices extends Services {
 export async function openServices(config: Config, connection: ConnectionOptions, log: Log): Promise<OpenServices> {
   const secrets = await loadSecrets(config);
   const pool = createPool(connection, config.databasePoolSize + 1); // one is held by the process's lock
-  pool.on('error', (error) => log.warn({ err: error }, 'an idle database connection broke; another one takes its place'));
+  pool.on('error', (error) =>
+    log.warn({ err: error }, 'an idle database connection broke; another one takes its place'),
+  );
   const process = await ServerProcess.register(pool);
   const storage = await FilesystemStorage.open(join(config.data, 'storage'), process.id);
   const close = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 /** Who may see and change accounts and what belongs to them. */
 import { sql } from 'kysely';
-import { type Rule } from './caller.ts';
+import type { Rule } from './caller.ts';
 
 /** Rows with a column `account_id`: their owner and administrators. */
 export const ownRow: Rule = (alias, caller) => {

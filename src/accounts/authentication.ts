@@ -5,7 +5,7 @@ import type { Pool } from 'pg';
 import { ANONYMOUS, type Caller, type Credentials } from '../access/caller.ts';
 import { type Authenticator, queryOf } from '../hypermedia/dispatch.ts';
 import { NotAuthenticated } from '../hypermedia/errors.ts';
-import { needsRehash, hashPassword, verifyPassword } from '../passwords.ts';
+import { hashPassword, needsRehash, verifyPassword } from '../passwords.ts';
 import type { Services } from '../services.ts';
 import { provesOrigin, SESSION_COOKIE } from './sessions.ts';
 import { LoginThrottle } from './throttle.ts';
@@ -97,7 +97,9 @@ export class PasswordCheck {
   /** White space around a password was cut off when it was set; both forms are right. */
   async #matches(account: AccountRow, password: string): Promise<boolean> {
     const { password_hash: stored } = account;
-    const right = (await verifyPassword(password, stored)) || (password !== password.trim() && (await verifyPassword(password.trim(), stored)));
+    const right =
+      (await verifyPassword(password, stored)) ||
+      (password !== password.trim() && (await verifyPassword(password.trim(), stored)));
     if (right && needsRehash(stored)) await this.#upgrade(account, password);
     return right;
   }
@@ -178,7 +180,8 @@ export function createAuthenticator(services: Services, passwords: PasswordCheck
 
   return {
     async authenticate(request, { downloadToken }) {
-      const token = downloadToken && request.url.includes('download_token=') ? queryOf(request).get('download_token') : null;
+      const token =
+        downloadToken && request.url.includes('download_token=') ? queryOf(request).get('download_token') : null;
       if (token !== null) return byDownloadToken(token);
       const { authorization } = request.headers;
       const caller = authorization === undefined ? null : await byHeader(authorization, request.ip);

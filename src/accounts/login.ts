@@ -1,10 +1,10 @@
 /** The routes at which tokens and browser sessions begin and end. */
-import { withBody, bodyOptions, inTransaction } from '../hypermedia/actions.ts';
+import { bodyOptions, inTransaction, withBody } from '../hypermedia/actions.ts';
 import type { Exchange } from '../hypermedia/dispatch.ts';
 import { Forbidden, invalidObject } from '../hypermedia/errors.ts';
 import { escapeHtml, PAGE_SECURITY_POLICY, pageFrame } from '../hypermedia/html.ts';
 import { readInput, text } from '../hypermedia/input.ts';
-import { PUBLIC, SIGNED_IN, special, type SpecialRoute } from '../hypermedia/routes.ts';
+import { PUBLIC, SIGNED_IN, type SpecialRoute, special } from '../hypermedia/routes.ts';
 import type { PasswordCheck } from './authentication.ts';
 import { beginSession, endSession, provesOrigin, setCsrfCookie } from './sessions.ts';
 import { currentToken, issueToken, revokeTokens } from './tokens.ts';
@@ -37,7 +37,11 @@ function tokenRoute(passwords: PasswordCheck): SpecialRoute {
       const account = await passwords.check(username, password, request.ip, false);
       if (!account) throw invalidObject(WRONG);
       const known = await currentToken(database, secrets, account.id, account.token_generation);
-      const token = known ?? (await inTransaction(call, ({ transaction }) => issueToken(transaction, secrets, account.id, config.tokenLifetimeDays)));
+      const token =
+        known ??
+        (await inTransaction(call, ({ transaction }) =>
+          issueToken(transaction, secrets, account.id, config.tokenLifetimeDays),
+        ));
       return { token };
     });
   };
@@ -46,7 +50,13 @@ function tokenRoute(passwords: PasswordCheck): SpecialRoute {
     access: PUBLIC,
     representation: 'JSON',
     describe: () => TOKEN_METADATA,
-    methods: { POST: { operation: 'authTokenCreate', summary: 'Exchange a user name and password for an access token', handle: issue } },
+    methods: {
+      POST: {
+        operation: 'authTokenCreate',
+        summary: 'Exchange a user name and password for an access token',
+        handle: issue,
+      },
+    },
   });
 }
 
@@ -81,7 +91,10 @@ function loginPage(csrf: string, next: string, problem: string | null): string {
 }
 
 function sendPage({ reply }: Exchange, page: string, status = 200): unknown {
-  return reply.code(status).headers({ 'content-type': 'text/html; charset=utf-8', 'content-security-policy': PAGE_SECURITY_POLICY }).send(page);
+  return reply
+    .code(status)
+    .headers({ 'content-type': 'text/html; charset=utf-8', 'content-security-policy': PAGE_SECURITY_POLICY })
+    .send(page);
 }
 
 /** Only a path on this server is a place to go on to. */
@@ -102,13 +115,19 @@ function loginRoute(passwords: PasswordCheck, path: string, home: string, staffO
   const logIn = (exchange: Exchange): Promise<unknown> => {
     const { request, reply, call } = exchange;
     const { secrets, database } = call.services;
-    const options = { ...bodyOptions(call), accepted: ['application/x-www-form-urlencoded', 'multipart/form-data'] as const };
+    const options = {
+      ...bodyOptions(call),
+      accepted: ['application/x-www-form-urlencoded', 'multipart/form-data'] as const,
+    };
     return withBody(exchange, {}, options, async ({ members }) => {
-      if (!provesOrigin(secrets, request, members.csrfmiddlewaretoken)) throw new Forbidden('The form has expired or came from elsewhere. Open the log-in page again.');
+      if (!provesOrigin(secrets, request, members.csrfmiddlewaretoken))
+        throw new Forbidden('The form has expired or came from elsewhere. Open the log-in page again.');
       const { username, password } = members;
       const next = safeNext(members.next, home);
       const account =
-        typeof username === 'string' && typeof password === 'string' ? await passwords.check(username.trim(), password, request.ip, false) : null;
+        typeof username === 'string' && typeof password === 'string'
+          ? await passwords.check(username.trim(), password, request.ip, false)
+          : null;
       if (!account || (staffOnly && !account.is_staff)) {
         const csrf = setCsrfCookie(secrets, request.cookies.sessionid ?? '', request, reply);
         return sendPage(exchange, loginPage(csrf, next, account ? 'This account is not a member of staff.' : WRONG));
@@ -160,4 +179,3 @@ export function loginRoutes(passwords: PasswordCheck, adminPrefixes: readonly st
     ]),
   ];
 }
-

@@ -23,7 +23,10 @@ export const user = resource({
     data('email', 'email'),
     data('is_staff', 'boolean'),
     link('groups', 'users/{}/groups/'),
-    link('plugin', 'plugins/{}/', { many: true, sql: sql`array(select p.id from plugin p where p.owner_id = u.id order by p.id)` }),
+    link('plugin', 'plugins/{}/', {
+      many: true,
+      sql: sql`array(select p.id from plugin p where p.owner_id = u.id order by p.id)`,
+    }),
   ],
 });
 

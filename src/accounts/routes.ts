@@ -3,9 +3,9 @@ import { sql } from 'kysely';
 import { ownAccount, ownRow } from '../access/accounts.ts';
 import { anyone } from '../access/caller.ts';
 import type { Config } from '../config.ts';
-import { putFile } from '../files/uploads.ts';
 import { WELCOME_TEXT } from '../files/tree.ts';
-import { invalid, invalidObject, InvalidFields, NotFound } from '../hypermedia/errors.ts';
+import { putFile } from '../files/uploads.ts';
+import { InvalidFields, invalid, invalidObject, NotFound } from '../hypermedia/errors.ts';
 import { contains, equalNumber, exactly } from '../hypermedia/filters.ts';
 import { email, text } from '../hypermedia/input.ts';
 import { type ActionCall, change, creation, item, list, PUBLIC, type Route, SIGNED_IN } from '../hypermedia/routes.ts';
@@ -36,7 +36,11 @@ const signUp = creation({
 /** The greeting in a new user's uploads. Without it the account is complete all the same. */
 async function storeGreeting(services: Services, account: { id: number; username: string }): Promise<void> {
   try {
-    await putFile(services, { path: `home/${account.username}/uploads/welcome.txt`, ownerId: account.id, content: WELCOME_TEXT });
+    await putFile(services, {
+      path: `home/${account.username}/uploads/welcome.txt`,
+      ownerId: account.id,
+      content: WELCOME_TEXT,
+    });
   } catch (error) {
     services.log.error({ err: error, username: account.username }, 'the greeting of a new account could not be stored');
   }
@@ -84,11 +88,18 @@ const groupRoutes: readonly Route[] = [
     of: group,
     access: STAFF_WRITE,
     order: sql`g.id`,
-    search: { filters: [equalNumber('id', sql`g.id`), exactly('name', sql`g.name`), contains('name_icontains', sql`g.name`)] },
+    search: {
+      filters: [equalNumber('id', sql`g.id`), exactly('name', sql`g.name`), contains('name_icontains', sql`g.name`)],
+    },
     create: creation({
       input: { name: text({ max: 150, required: true, check: withoutSlash }) },
       run: async ({ transaction }, { name }) => {
-        const made = await transaction.insertInto('account_group').values({ name }).onConflict((conflict) => conflict.doNothing()).returning('id').executeTakeFirst();
+        const made = await transaction
+          .insertInto('account_group')
+          .values({ name })
+          .onConflict((conflict) => conflict.doNothing())
+          .returning('id')
+          .executeTakeFirst();
         if (!made) throw invalid('name', 'A group with this name already exists. Choose another name.');
         return made.id;
       },
@@ -101,9 +112,18 @@ const groupRoutes: readonly Route[] = [
     remove: {
       rule: anyone,
       run: async ({ transaction, path }) => {
-        const { name } = await transaction.selectFrom('account_group').select('name').where('id', '=', path.id ?? 0).forUpdate().executeTakeFirstOrThrow();
-        if (DEFAULT_GROUPS.some((protectedName) => protectedName === name)) throw invalidObject(`The group "${name}" is needed by the system and cannot be deleted.`);
-        await transaction.deleteFrom('account_group').where('id', '=', path.id ?? 0).execute();
+        const { name } = await transaction
+          .selectFrom('account_group')
+          .select('name')
+          .where('id', '=', path.id ?? 0)
+          .forUpdate()
+          .executeTakeFirstOrThrow();
+        if (DEFAULT_GROUPS.some((protectedName) => protectedName === name))
+          throw invalidObject(`The group "${name}" is needed by the system and cannot be deleted.`);
+        await transaction
+          .deleteFrom('account_group')
+          .where('id', '=', path.id ?? 0)
+          .execute();
       },
     },
   }),
@@ -116,7 +136,10 @@ const groupRoutes: readonly Route[] = [
     order: sql`m.id`,
     links: [{ rel: 'group', to: 'groups/{id}/' }],
     search: { filters: [equalNumber('id', sql`m.id`), exactly('username', sql`u.username`)] },
-    create: creation({ input: { username: text({ min: 4, max: 32, required: true, writeOnly: true }) }, run: addMember }),
+    create: creation({
+      input: { username: text({ min: 4, max: 32, required: true, writeOnly: true }) },
+      run: addMember,
+    }),
   }),
   item({
     path: 'groups/users/{id}/',
@@ -125,7 +148,10 @@ const groupRoutes: readonly Route[] = [
     remove: {
       rule: anyone,
       run: async ({ transaction, path }) => {
-        await transaction.deleteFrom('membership').where('id', '=', path.id ?? 0).execute();
+        await transaction
+          .deleteFrom('membership')
+          .where('id', '=', path.id ?? 0)
+          .execute();
       },
     },
   }),
@@ -133,7 +159,11 @@ const groupRoutes: readonly Route[] = [
 
 async function addMember({ transaction, path }: ActionCall, { username }: { username: string }): Promise<number> {
   const group_id = path.id ?? 0;
-  const member = await transaction.selectFrom('account').select('id').where('username', '=', username).executeTakeFirst();
+  const member = await transaction
+    .selectFrom('account')
+    .select('id')
+    .where('username', '=', username)
+    .executeTakeFirst();
   // nested as the reference nests it
   if (!member) throw new InvalidFields({ username: { username: [`There is no user named "${username}".`] } });
   const made = await transaction

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Transaction } from '../database/database.ts';
 import { createTopFolders, createUserHome } from '../files/tree.ts';
-import { invalid, InvalidFields } from '../hypermedia/errors.ts';
+import { InvalidFields, invalid } from '../hypermedia/errors.ts';
 import { hashPassword } from '../passwords.ts';
 import type { Services } from '../services.ts';
 import { revokeTokens } from './tokens.ts';
@@ -26,11 +26,17 @@ export function usernameProblem(username: string): string | null {
   if (/[/,]/.test(username)) return 'A user name may not contain "/" or ",".';
   if (/\p{Cc}/u.test(username)) return 'A user name may not contain control characters.';
   if (/^\.+$/.test(username)) return 'A user name may not consist of dots only.';
-  if (RESERVED_NAMES.includes(username.toLowerCase())) return `"${username}" is the name of a system folder. Choose another one.`;
+  if (RESERVED_NAMES.includes(username.toLowerCase()))
+    return `"${username}" is the name of a system folder. Choose another one.`;
   return null;
 }
 
-async function requireUnique(transaction: Transaction, column: 'username' | 'email', value: string, exceptId: number): Promise<void> {
+async function requireUnique(
+  transaction: Transaction,
+  column: 'username' | 'email',
+  value: string,
+  exceptId: number,
+): Promise<void> {
   const taken = await transaction
     .selectFrom('account')
     .select('id')
@@ -96,7 +102,12 @@ export interface AccountChange {
  * Changes an account. A new password ends the account's browser sessions and all its API tokens but the one that made the change.
  * @param sparedTokenId API token of the caller, null when somebody else or a password made the change
  */
-export async function changeAccount(transaction: Transaction, accountId: number, change: AccountChange, sparedTokenId: number | null): Promise<void> {
+export async function changeAccount(
+  transaction: Transaction,
+  accountId: number,
+  change: AccountChange,
+  sparedTokenId: number | null,
+): Promise<void> {
   if (change.email !== undefined) {
     await lockAccounts(transaction);
     await requireUnique(transaction, 'email', change.email, accountId);
@@ -105,7 +116,12 @@ export async function changeAccount(transaction: Transaction, accountId: number,
   if (change.password !== undefined) await setPassword(transaction, accountId, change.password, sparedTokenId);
 }
 
-export async function setPassword(transaction: Transaction, accountId: number, password: string, sparedTokenId: number | null): Promise<void> {
+export async function setPassword(
+  transaction: Transaction,
+  accountId: number,
+  password: string,
+  sparedTokenId: number | null,
+): Promise<void> {
   const password_hash = await hashPassword(password);
   await transaction.updateTable('account').set({ password_hash }).where('id', '=', accountId).execute();
   await transaction.deleteFrom('browser_session').where('account_id', '=', accountId).execute();
@@ -125,9 +141,18 @@ export async function ensureAdministrator(services: Services): Promise<Administr
   const generated = config.adminPassword === null ? randomBytes(15).toString('base64url') : null;
   return database.transaction().execute(async (transaction) => {
     await lockAccounts(transaction);
-    const existing = await transaction.selectFrom('account').select('username').where('is_administrator', '=', true).orderBy('id').executeTakeFirst();
+    const existing = await transaction
+      .selectFrom('account')
+      .select('username')
+      .where('is_administrator', '=', true)
+      .orderBy('id')
+      .executeTakeFirst();
     if (existing) return { created: false, username: existing.username, password: null };
-    await transaction.insertInto('chris_instance').defaultValues().onConflict((conflict) => conflict.doNothing()).execute();
+    await transaction
+      .insertInto('chris_instance')
+      .defaultValues()
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
     const groups = await transaction
       .insertInto('account_group')
       .values(DEFAULT_GROUPS.map((name) => ({ name })))
@@ -137,7 +162,13 @@ export async function ensureAdministrator(services: Services): Promise<Administr
     const password = config.adminPassword ?? generated ?? '';
     const { id } = await transaction
       .insertInto('account')
-      .values({ username, email: config.adminEmail, password_hash: await hashPassword(password), is_staff: true, is_administrator: true })
+      .values({
+        username,
+        email: config.adminEmail,
+        password_hash: await hashPassword(password),
+        is_staff: true,
+        is_administrator: true,
+      })
       .returning('id')
       .executeTakeFirstOrThrow();
     const groupIds = Object.fromEntries(groups.map((group) => [group.name, group.id]));

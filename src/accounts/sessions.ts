@@ -1,6 +1,6 @@
 /** Browser sessions: cookies, and the proof that a writing request comes from our own page. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type CookieSerializeOptions } from '@fastify/cookie';
+import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sql } from 'kysely';
 import type { Queries } from '../database/database.ts';
@@ -17,7 +17,12 @@ function cookieOptions(request: FastifyRequest, maxAge: number, httpOnly: boolea
 }
 
 /** Begins a session and sets its cookie. */
-export async function beginSession(database: Queries, accountId: number, request: FastifyRequest, reply: FastifyReply): Promise<string> {
+export async function beginSession(
+  database: Queries,
+  accountId: number,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<string> {
   const session = randomBytes(24).toString('base64url');
   await database
     .insertInto('browser_session')

@@ -21,7 +21,10 @@ export class LoginThrottle {
   }
 
   async countFailure(username: string, address: string): Promise<void> {
-    for (const [limiter, key] of [[this.#byUser, `${username} ${address}`], [this.#byAddress, address]] as const) {
+    for (const [limiter, key] of [
+      [this.#byUser, `${username} ${address}`],
+      [this.#byAddress, address],
+    ] as const) {
       await limiter.consume(key).catch((refusal: unknown) => {
         if (!(refusal instanceof RateLimiterRes)) throw refusal;
       });

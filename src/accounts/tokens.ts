@@ -23,11 +23,19 @@ export function hashToken(token: string): Buffer {
 }
 
 function tokenOf(secrets: Secrets, accountId: number, generation: number): string {
-  return createHmac('sha256', secrets.derive('api token')).update(`${accountId}:${generation}`).digest('hex').slice(0, 40);
+  return createHmac('sha256', secrets.derive('api token'))
+    .update(`${accountId}:${generation}`)
+    .digest('hex')
+    .slice(0, 40);
 }
 
 /** The account's token; makes it known if this is the first log-in, and a new one if the last has ended. */
-export async function issueToken(transaction: Transaction, secrets: Secrets, accountId: number, lifetimeDays: number | null): Promise<string> {
+export async function issueToken(
+  transaction: Transaction,
+  secrets: Secrets,
+  accountId: number,
+  lifetimeDays: number | null,
+): Promise<string> {
   const { token_generation: generation } = await transaction
     .selectFrom('account')
     .select('token_generation')
@@ -53,7 +61,12 @@ export async function issueToken(transaction: Transaction, secrets: Secrets, acc
 }
 
 /** The account's token as it was issued before; null when it has to be issued. */
-export async function currentToken(database: Queries, secrets: Secrets, accountId: number, generation: number): Promise<string | null> {
+export async function currentToken(
+  database: Queries,
+  secrets: Secrets,
+  accountId: number,
+  generation: number,
+): Promise<string | null> {
   const token = tokenOf(secrets, accountId, generation);
   const known = await database
     .selectFrom('api_token')
@@ -65,7 +78,11 @@ export async function currentToken(database: Queries, secrets: Secrets, accountI
 }
 
 /** Ends all API tokens of an account but the one given. */
-export async function revokeTokens(transaction: Transaction, accountId: number, sparedId: number | null): Promise<void> {
+export async function revokeTokens(
+  transaction: Transaction,
+  accountId: number,
+  sparedId: number | null,
+): Promise<void> {
   const revoked = await transaction
     .deleteFrom('api_token')
     .where('account_id', '=', accountId)

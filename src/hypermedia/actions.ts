@@ -7,11 +7,21 @@ import type { ActionCall, Call } from './routes.ts';
 
 export function bodyOptions(call: Call): BodyOptions {
   const { config, storage } = call.services;
-  return { accepted: BODY_TYPES, maxBytes: config.maxBodyBytes, maxFileBytes: config.maxUploadBytes ?? undefined, storage };
+  return {
+    accepted: BODY_TYPES,
+    maxBytes: config.maxBodyBytes,
+    maxFileBytes: config.maxUploadBytes ?? undefined,
+    storage,
+  };
 }
 
 /** Reads a body and hands it on; whatever files it brought and nobody took are forgotten afterwards. */
-export async function withBody<R>(exchange: Exchange, fields: InputFields, options: BodyOptions, work: (body: Body) => Promise<R>): Promise<R> {
+export async function withBody<R>(
+  exchange: Exchange,
+  fields: InputFields,
+  options: BodyOptions,
+  work: (body: Body) => Promise<R>,
+): Promise<R> {
   const received: IncomingFile[] = [];
   try {
     const body = await readBody(exchange.request, fields, options, received);
@@ -25,9 +35,9 @@ export async function withBody<R>(exchange: Exchange, fields: InputFields, optio
 /** Runs in a transaction, and afterwards what was put off until it is committed. */
 export async function inTransaction<R>(call: Call, work: (call: ActionCall) => Promise<R>): Promise<R> {
   const later: (() => Promise<void> | void)[] = [];
-  const result = await call.services.database.transaction().execute((transaction) =>
-    work({ ...call, transaction, afterCommit: (one) => later.push(one) }),
-  );
+  const result = await call.services.database
+    .transaction()
+    .execute((transaction) => work({ ...call, transaction, afterCommit: (one) => later.push(one) }));
   for (const one of later) await one();
   return result;
 }

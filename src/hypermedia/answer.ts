@@ -51,7 +51,9 @@ function templateMember(template: readonly string[] | null): string {
 }
 
 function queriesMember(search: SearchForm | null): string {
-  return search === null ? '' : `,"queries":[{"href":${JSON.stringify(search.href)},"rel":"search","data":${emptyFields(search.names)}}]`;
+  return search === null
+    ? ''
+    : `,"queries":[{"href":${JSON.stringify(search.href)},"rel":"search","data":${emptyFields(search.names)}}]`;
 }
 
 function linkObjects(links: readonly NamedLink[]): string {
@@ -73,21 +75,31 @@ function toJson(answer: Answer, links: Links): string {
 export function errorMessage(error: RequestError): string {
   const body = error.body();
   if ('detail' in body && typeof body.detail === 'string') return body.detail;
-  const spaced = JSON.stringify(body, null, 1).replace(/\n\s*/g, ' ').replace(/([[{]) | ([\]}])/g, '$1$2');
-  return spaced.replace(/[\u0080-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const spaced = JSON.stringify(body, null, 1)
+    .replace(/\n\s*/g, ' ')
+    .replace(/([[{]) | ([\]}])/g, '$1$2');
+  return spaced.replace(
+    /[\u0080-\uffff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 /** Source of the format: Collection+JSON 1.0, http://amundsen.com/media-types/collection/format/ */
 function toCollection(answer: Answer, links: Links, address: string): string {
   const head = `"version":"1.0","href":${JSON.stringify(address)}`;
-  if (answer.kind === 'error') return `{"collection":{${head},"error":{"message":${JSON.stringify(errorMessage(answer.error))}}}}`;
+  if (answer.kind === 'error')
+    return `{"collection":{${head},"error":{"message":${JSON.stringify(errorMessage(answer.error))}}}}`;
   if (answer.kind === 'item') {
     const item = answer.shape.collectionItem(answer.row, links);
     return `{"collection":{${head},"items":[${item}],"links":[]${templateMember(answer.template)}}}`;
   }
   const items = answer.rows.map((row) => answer.shape.collectionItem(row, links)).join(',');
   const { next, previous } = answer.pages;
-  const all = [...answer.links, ...(next ? [{ rel: 'next', href: next }] : []), ...(previous ? [{ rel: 'previous', href: previous }] : [])];
+  const all = [
+    ...answer.links,
+    ...(next ? [{ rel: 'next', href: next }] : []),
+    ...(previous ? [{ rel: 'previous', href: previous }] : []),
+  ];
   const rest = `${queriesMember(answer.search)}${templateMember(answer.template)},"total":${answer.total}`;
   return `{"collection":{${head},"items":[${items}],"links":[${linkObjects(all)}]${rest}}}`;
 }

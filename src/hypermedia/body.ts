@@ -28,7 +28,8 @@ async function readBytes(request: FastifyRequest, maxBytes: number): Promise<Buf
   let sizeBytes = 0;
   for await (const chunk of request.raw) {
     sizeBytes += chunk.length;
-    if (sizeBytes > maxBytes) throw new TooLarge(`The request body is larger than the ${maxBytes} bytes that are read.`);
+    if (sizeBytes > maxBytes)
+      throw new TooLarge(`The request body is larger than the ${maxBytes} bytes that are read.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -38,7 +39,9 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch (error) {
-    throw new MalformedRequest(`The request body is not JSON: ${error instanceof Error ? error.message : 'it cannot be read'}.`);
+    throw new MalformedRequest(
+      `The request body is not JSON: ${error instanceof Error ? error.message : 'it cannot be read'}.`,
+    );
   }
 }
 
@@ -48,7 +51,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 function readJson(bytes: Buffer): Body {
   const value = parseJson(bytes);
-  if (!isObject(value)) throw new InvalidFields({ non_field_errors: ['Invalid data. Send a JSON object with a member for each field.'] });
+  if (!isObject(value))
+    throw new InvalidFields({ non_field_errors: ['Invalid data. Send a JSON object with a member for each field.'] });
   return { members: value, isForm: false };
 }
 
@@ -59,7 +63,8 @@ function readTemplate(bytes: Buffer): Body {
   const value = parseJson(bytes);
   const template = isObject(value) ? value.template : undefined;
   const data = isObject(template) ? template.data : undefined;
-  if (!Array.isArray(data)) throw new MalformedRequest(`The template object or its data list is missing. ${TEMPLATE_SHAPE}`);
+  if (!Array.isArray(data))
+    throw new MalformedRequest(`The template object or its data list is missing. ${TEMPLATE_SHAPE}`);
   const members = data.map((element): [string, unknown] => {
     if (!isObject(element) || typeof element.name !== 'string' || !('value' in element)) {
       throw new MalformedRequest(`An element of the template's data lacks name or value. ${TEMPLATE_SHAPE}`);
@@ -74,16 +79,26 @@ function readForm(bytes: Buffer): Body {
 }
 
 /** Files go to storage as they arrive; only parts that the input declares as files are kept. */
-async function readMultipart(request: FastifyRequest, fields: InputFields, options: BodyOptions, received: IncomingFile[]): Promise<Body> {
+async function readMultipart(
+  request: FastifyRequest,
+  fields: InputFields,
+  options: BodyOptions,
+  received: IncomingFile[],
+): Promise<Body> {
   if (!/;\s*boundary=/i.test(request.headers['content-type'] ?? '')) {
-    throw new MalformedRequest('The multipart body has no boundary. Content-Type must name it: multipart/form-data; boundary=…');
+    throw new MalformedRequest(
+      'The multipart body has no boundary. Content-Type must name it: multipart/form-data; boundary=…',
+    );
   }
   const members: Record<string, unknown> = {};
-  const parts = request.parts({ limits: { fieldSize: options.maxBytes, fields: 10_000, fileSize: Number.POSITIVE_INFINITY } });
+  const parts = request.parts({
+    limits: { fieldSize: options.maxBytes, fields: 10_000, fileSize: Number.POSITIVE_INFINITY },
+  });
   try {
     for await (const part of parts) {
       if (part.type === 'field') {
-        if (part.valueTruncated) throw new TooLarge(`The field ${part.fieldname} is larger than the ${options.maxBytes} bytes that are read.`);
+        if (part.valueTruncated)
+          throw new TooLarge(`The field ${part.fieldname} is larger than the ${options.maxBytes} bytes that are read.`);
         members[part.fieldname] = part.value;
       } else if (fields[part.fieldname]?.type !== 'file' || !part.filename) {
         part.file.resume();
@@ -97,14 +112,19 @@ async function readMultipart(request: FastifyRequest, fields: InputFields, optio
     }
   } catch (error) {
     if (!isParserError(error)) throw error;
-    if (Object.keys(members).length > 0 || received.length > 0) throw new MalformedRequest(`The multipart body cannot be read: ${error.message}.`);
+    if (Object.keys(members).length > 0 || received.length > 0)
+      throw new MalformedRequest(`The multipart body cannot be read: ${error.message}.`);
   }
   return { members, isForm: true };
 }
 
 /** What busboy and its Fastify plugin raise for a body that is not what it says. */
 function isParserError(error: unknown): error is Error {
-  return error instanceof Error && (/multipart|boundary|malformed|part header/i.test(error.message) || ('code' in error && /^FST_/.test(String(error.code))));
+  return (
+    error instanceof Error &&
+    (/multipart|boundary|malformed|part header/i.test(error.message) ||
+      ('code' in error && /^FST_/.test(String(error.code))))
+  );
 }
 
 function mediaType(request: FastifyRequest): string {
@@ -119,7 +139,12 @@ function hasBody(request: FastifyRequest): boolean {
  * Reads the body; what it brings as files is added to `received`, also when reading fails half-way.
  * @throws {UnsupportedMediaType} {MalformedRequest} {InvalidFields} {TooLarge}
  */
-export async function readBody(request: FastifyRequest, fields: InputFields, options: BodyOptions, received: IncomingFile[]): Promise<Body> {
+export async function readBody(
+  request: FastifyRequest,
+  fields: InputFields,
+  options: BodyOptions,
+  received: IncomingFile[],
+): Promise<Body> {
   const type = mediaType(request);
   const known = options.accepted.find((accepted) => accepted === type);
   if (known === undefined) {

@@ -4,13 +4,13 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../access/caller.ts';
+import type { Services } from '../services.ts';
 import { type Answer, render } from './answer.ts';
 import { Forbidden, MethodNotAllowed, NotAuthenticated, NotFound, RequestError, Unavailable } from './errors.ts';
 import { PAGE_SECURITY_POLICY } from './html.ts';
 import type { Links } from './links.ts';
 import { DEFAULT_REPRESENTATION, HTML, JSON_TYPE, negotiate, type Representation } from './negotiation.ts';
 import type { Audience, Call, Method, RouteAccess } from './routes.ts';
-import type { Services } from '../services.ts';
 
 /** Checks credentials; the accounts subject provides it. */
 export interface Authenticator {
@@ -56,7 +56,10 @@ export function queryOf(request: FastifyRequest): URLSearchParams {
 
 /** The address as received, without the secrets it may hold. */
 export function addressOf(request: FastifyRequest, links: Links): string {
-  return links.origin + (request.originalUrl ?? request.url).replace(/([?&])download_token=[^&]*&?/g, '$1').replace(/[?&]$/, '');
+  return (
+    links.origin +
+    (request.originalUrl ?? request.url).replace(/([?&])download_token=[^&]*&?/g, '$1').replace(/[?&]$/, '')
+  );
 }
 
 function formatOf(request: FastifyRequest): string | null {
@@ -90,7 +93,8 @@ function requireCsrfProof(exchange: Exchange): void {
   if (!context.authenticator.hasCsrfProof(request, undefined)) throw new Forbidden(CSRF_MISSING);
 }
 
-const CSRF_MISSING = 'The CSRF proof is missing or wrong: send the value of the cookie csrftoken in the header X-CSRFToken or the form field csrfmiddlewaretoken.';
+const CSRF_MISSING =
+  'The CSRF proof is missing or wrong: send the value of the cookie csrftoken in the header X-CSRFToken or the form field csrfmiddlewaretoken.';
 
 /** The second half of the check, for forms. @throws {Forbidden} */
 export function requireFormCsrfProof(exchange: Exchange, field: unknown): void {
@@ -104,9 +108,15 @@ function pathOf(request: FastifyRequest): Record<string, number> {
   return Object.fromEntries(parameters.map(([name, text]) => [name, Math.min(Number(text), Number.MAX_SAFE_INTEGER)]));
 }
 
-async function answerRequest(endpoint: Endpoint, context: Context, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+async function answerRequest(
+  endpoint: Endpoint,
+  context: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
   const links = context.linksFor(request);
-  let representation = endpoint.representation === 'negotiated' ? DEFAULT_REPRESENTATION : { type: JSON_TYPE, indent: 0 };
+  let representation =
+    endpoint.representation === 'negotiated' ? DEFAULT_REPRESENTATION : { type: JSON_TYPE, indent: 0 };
   reply.header('allow', [...endpoint.offered, ...(endpoint.describe ? ['OPTIONS'] : [])].join(', '));
   try {
     representation = representationFor(endpoint, request);
@@ -114,7 +124,10 @@ async function answerRequest(endpoint: Endpoint, context: Context, request: Fast
     const call: Call = { services: context.services, caller, path: pathOf(request), links, request };
     const exchange: Exchange = { context, request, reply, links, representation, call };
     const { method } = request;
-    admit(method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? endpoint.access.read : endpoint.access.write, caller);
+    admit(
+      method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? endpoint.access.read : endpoint.access.write,
+      caller,
+    );
     if (method === 'OPTIONS') return endpoint.describe ? reply.send(endpoint.describe()) : reply.code(204).send();
     const wanted = method === 'HEAD' ? 'GET' : method;
     const offered = endpoint.offered.find((one) => one === wanted);
@@ -139,7 +152,11 @@ export function sendAnswer(exchange: Exchange, status: number, answer: Answer): 
 function sendText(reply: FastifyReply, status: number, representation: Representation, text: string): FastifyReply {
   if (representation.type === HTML) reply.header('content-security-policy', PAGE_SECURITY_POLICY);
   // as bytes, so that no charset is added to the media type
-  return reply.code(status).header('content-type', representation.type).header('vary', 'Accept, Cookie, Origin').send(Buffer.from(text));
+  return reply
+    .code(status)
+    .header('content-type', representation.type)
+    .header('vary', 'Accept, Cookie, Origin')
+    .send(Buffer.from(text));
 }
 
 class UnexpectedFailure extends RequestError {
@@ -156,15 +173,29 @@ function asRequestError(error: unknown, request: FastifyRequest): RequestError {
   if (error instanceof RequestError) return error;
   request.log.error({ err: error }, 'request failed');
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (DATABASE_AWAY.test(code)) return new Unavailable('The database cannot be reached at the moment. Try again in a few seconds.');
-  return new UnexpectedFailure(`The server failed to answer this request. Its log has the reason under request id ${request.id}.`);
+  if (DATABASE_AWAY.test(code))
+    return new Unavailable('The database cannot be reached at the moment. Try again in a few seconds.');
+  return new UnexpectedFailure(
+    `The server failed to answer this request. Its log has the reason under request id ${request.id}.`,
+  );
 }
 
 /** The one place where errors become answers. */
-export function sendError(error: unknown, representation: Representation, links: Links, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendError(
+  error: unknown,
+  representation: Representation,
+  links: Links,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
   const refused = asRequestError(error, request);
   reply.headers(refused.headers);
-  return sendText(reply, refused.status, representation, render({ kind: 'error', error: refused }, representation, links, addressOf(request, links)));
+  return sendText(
+    reply,
+    refused.status,
+    representation,
+    render({ kind: 'error', error: refused }, representation, links, addressOf(request, links)),
+  );
 }
 
 /** Answers a path that no route knows, in the negotiated format. */
@@ -175,5 +206,11 @@ export function sendUnknownPath(context: Context, request: FastifyRequest, reply
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
   }
-  return sendError(new NotFound(`path as ${request.url.split('?')[0]}`), representation, context.linksFor(request), request, reply);
+  return sendError(
+    new NotFound(`path as ${request.url.split('?')[0]}`),
+    representation,
+    context.linksFor(request),
+    request,
+    reply,
+  );
 }

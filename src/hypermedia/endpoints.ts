@@ -1,13 +1,22 @@
 /** Lists, searches, items and special routes as endpoints. */
 import type { Kysely } from 'kysely';
-import { type Caller, type Role, ROLES } from '../access/caller.ts';
+import { type Caller, ROLES, type Role } from '../access/caller.ts';
 import { bodyOptions, inTransaction, withBody } from './actions.ts';
 import type { NamedLink } from './answer.ts';
 import { addressOf, type Endpoint, type Exchange, queryOf, sendAnswer } from './dispatch.ts';
 import { fillPath } from './links.ts';
 import { pageLinks, readPage } from './paging.ts';
 import type { Resource } from './resource.ts';
-import { type Call, type Created, type ItemRoute, type ListRoute, offeredMethods, type Prepared, searchPath, type SpecialRoute } from './routes.ts';
+import {
+  type Call,
+  type Created,
+  type ItemRoute,
+  type ListRoute,
+  offeredMethods,
+  type Prepared,
+  type SpecialRoute,
+  searchPath,
+} from './routes.ts';
 import { ItemSelection, ListSelection, readFilters } from './selection.ts';
 import { Shape } from './shape.ts';
 import type { Row } from './statement.ts';
@@ -26,7 +35,13 @@ class Shapes {
 }
 
 /** Answers with an object that has just been made. */
-async function sendCreated(exchange: Exchange, selection: ItemSelection, shapes: Shapes, of: Resource, created: number | Created): Promise<unknown> {
+async function sendCreated(
+  exchange: Exchange,
+  selection: ItemSelection,
+  shapes: Shapes,
+  of: Resource,
+  created: number | Created,
+): Promise<unknown> {
   const { call, links } = exchange;
   const { id, shownOnce } = typeof created === 'number' ? { id: created, shownOnce: {} } : created;
   const row = { ...(await selection.find(call.services.pool, call.caller, id)), ...shownOnce };
@@ -37,7 +52,9 @@ async function sendCreated(exchange: Exchange, selection: ItemSelection, shapes:
 function shownLinks(route: ListRoute, call: Call): readonly NamedLink[] {
   const { caller, links, path } = call;
   return (route.links ?? [])
-    .filter(({ shownTo }) => shownTo === undefined || (shownTo === 'staff' ? caller.isStaff : caller.role !== 'anonymous'))
+    .filter(
+      ({ shownTo }) => shownTo === undefined || (shownTo === 'staff' ? caller.isStaff : caller.role !== 'anonymous'),
+    )
     .map(({ rel, to }) => ({ rel, href: links.to(fillPath(to, { ...path, caller: caller.id ?? 0 })) }));
 }
 
@@ -113,7 +130,12 @@ function withoutQuery(address: string): string {
 export function searchEndpoint(database: Kysely<never>, route: ListRoute): Endpoint {
   const { search } = route;
   if (!search) throw new Error(`${route.path} has no search`);
-  const selection = new ListSelection(database, { of: route.of, where: search.where ?? route.where, order: route.order, search });
+  const selection = new ListSelection(database, {
+    of: route.of,
+    where: search.where ?? route.where,
+    order: route.order,
+    search,
+  });
   const readable = parentSelection(database, route, 'read');
   const shapes = new Shapes(route.of);
   const show = async (exchange: Exchange): Promise<unknown> => {
@@ -126,10 +148,25 @@ export function searchEndpoint(database: Kysely<never>, route: ListRoute): Endpo
     const sort = search.sort && Object.hasOwn(search.sort.orders, wanted) ? wanted : '';
     const { rows, total } = await selection.find(call.services.pool, call.caller, call.path, page, filters, sort);
     const pages = pageLinks(withoutQuery(addressOf(request, links)), query, page, total);
-    return sendAnswer(exchange, 200, { kind: 'list', shape: shapes.for(call.caller), rows, total, pages, links: [], search: null, template: null });
+    return sendAnswer(exchange, 200, {
+      kind: 'list',
+      shape: shapes.for(call.caller),
+      rows,
+      total,
+      pages,
+      links: [],
+      search: null,
+      template: null,
+    });
   };
   const read = search.read ?? route.access.read;
-  return { offered: ['GET'], access: { ...route.access, read }, representation: 'negotiated', downloadToken: false, handle: show };
+  return {
+    offered: ['GET'],
+    access: { ...route.access, read },
+    representation: 'negotiated',
+    downloadToken: false,
+    handle: show,
+  };
 }
 
 export function itemEndpoint(database: Kysely<never>, route: ItemRoute): Endpoint {
@@ -157,7 +194,9 @@ export function itemEndpoint(database: Kysely<never>, route: ItemRoute): Endpoin
     if (!route.change || !changeable) throw new Error(`${route.path} cannot be changed`);
     await changeable.find(call.services.pool, call.caller, idOf(call));
     const prepared: Prepared<void> = await route.change.prepare(call);
-    await withBody(exchange, prepared.fields, bodyOptions(call), async (body) => inTransaction(call, await prepared.read(body, call)));
+    await withBody(exchange, prepared.fields, bodyOptions(call), async (body) =>
+      inTransaction(call, await prepared.read(body, call)),
+    );
     return sendItem(exchange, 200, changeable);
   };
 
@@ -174,7 +213,8 @@ export function itemEndpoint(database: Kysely<never>, route: ItemRoute): Endpoin
     access: route.access,
     representation: 'negotiated',
     downloadToken: false,
-    handle: (exchange, method) => (method === 'PUT' ? put(exchange) : method === 'DELETE' ? remove(exchange) : show(exchange)),
+    handle: (exchange, method) =>
+      method === 'PUT' ? put(exchange) : method === 'DELETE' ? remove(exchange) : show(exchange),
   };
 }
 

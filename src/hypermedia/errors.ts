@@ -45,7 +45,9 @@ export function invalidObject(text: string): InvalidFields {
 export class NotAuthenticated extends RequestError {
   readonly status = 401;
   override readonly headers = { 'www-authenticate': 'Token' };
-  constructor(message = 'Authentication credentials were not provided. Send a token, a user name and password, or a session cookie.') {
+  constructor(
+    message = 'Authentication credentials were not provided. Send a token, a user name and password, or a session cookie.',
+  ) {
     super(message);
   }
 }

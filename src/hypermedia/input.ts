@@ -59,7 +59,9 @@ interface FieldMaker<T, O> {
   (options?: O & { readonly required?: false }): OptionalField<T>;
 }
 
-function maker<T, O extends object>(describe: (options: Partial<O>) => Omit<InputField<T>, 'required'>): FieldMaker<T, O> {
+function maker<T, O extends object>(
+  describe: (options: Partial<O>) => Omit<InputField<T>, 'required'>,
+): FieldMaker<T, O> {
   function make(options: O & { readonly required: true }): RequiredField<T>;
   function make(options?: O & { readonly required?: false }): OptionalField<T>;
   function make(options?: O & { readonly required?: boolean }): InputField<T> {
@@ -91,8 +93,10 @@ function readText(value: unknown, options: TextOptions): string | Problem {
   if (text.includes('\0')) return new Problem('Null characters are not allowed.');
   if (text === '') return options.blank ? text : new Problem('This field may not be blank.');
   const length = [...text].length;
-  if (options.max !== undefined && length > options.max) return new Problem(`Ensure this field has no more than ${options.max} characters.`);
-  if (options.min !== undefined && length < options.min) return new Problem(`Ensure this field has at least ${options.min} characters.`);
+  if (options.max !== undefined && length > options.max)
+    return new Problem(`Ensure this field has no more than ${options.max} characters.`);
+  if (options.min !== undefined && length < options.min)
+    return new Problem(`Ensure this field has at least ${options.min} characters.`);
   const complaint = options.check?.(text);
   return complaint ? new Problem(complaint) : text;
 }
@@ -108,10 +112,14 @@ function textField(type: DataType, options: TextOptions): Omit<InputField<string
 
 export const text = maker<string, TextOptions>((options) => textField('string', options));
 
-const EMAIL = /^[^\s@"(),:;<>[\\\]]+@[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?)+$/u;
-const checkEmail = (value: string) => (EMAIL.test(value) ? null : 'Enter a valid email address such as name@example.org.');
+const EMAIL =
+  /^[^\s@"(),:;<>[\\\]]+@[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?)+$/u;
+const checkEmail = (value: string) =>
+  EMAIL.test(value) ? null : 'Enter a valid email address such as name@example.org.';
 
-export const email = maker<string, TextOptions>((options) => textField('email', { max: 254, check: checkEmail, ...options }));
+export const email = maker<string, TextOptions>((options) =>
+  textField('email', { max: 254, check: checkEmail, ...options }),
+);
 
 export function isHttpUrl(value: string): boolean {
   return /^https?:\/\/[^\s/]/i.test(value) && URL.canParse(value);
@@ -153,7 +161,8 @@ export const number = maker<number, object>(() => ({
   schema: {},
   read: (value) => {
     if (value === null) return new Problem(NO_NULL);
-    const read = typeof value === 'number' ? value : typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN;
+    const read =
+      typeof value === 'number' ? value : typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN;
     return Number.isFinite(read) ? read : new Problem('A valid number is required.');
   },
 }));
@@ -185,7 +194,8 @@ export function isReceivedFile(value: unknown): value is ReceivedFile {
   return typeof value === 'object' && value !== null && 'content' in value && 'filename' in value;
 }
 
-const NO_FILE = 'The submitted data was not a file. Send it as a file part, with a file name, of a multipart/form-data body.';
+const NO_FILE =
+  'The submitted data was not a file. Send it as a file part, with a file name, of a multipart/form-data body.';
 
 /** A file part. */
 export const file = maker<ReceivedFile, object>(() => ({
@@ -205,7 +215,8 @@ export function readInput<F extends InputFields>(fields: F, body: Body): Input<F
     const value = Object.hasOwn(body.members, name) ? body.members[name] : undefined;
     if (value === undefined) {
       if (body.isForm && declared.absentFromForm !== undefined) values[name] = declared.absentFromForm;
-      else if (declared.required) problems[name] = [declared.type === 'file' ? 'No file was submitted.' : 'This field is required.'];
+      else if (declared.required)
+        problems[name] = [declared.type === 'file' ? 'No file was submitted.' : 'This field is required.'];
       continue;
     }
     const read = declared.read(value);

@@ -18,7 +18,11 @@ export const DEFAULT_REPRESENTATION: Representation = { type: COLLECTION_JSON, i
 /** In the order that decides between equals. */
 const OFFERED: readonly MediaType[] = [COLLECTION_JSON, JSON_TYPE, HTML];
 
-const FORMATS: Readonly<Record<string, MediaType>> = { json: JSON_TYPE, 'collection+json': COLLECTION_JSON, api: HTML, html: HTML };
+const FORMATS: ReadonlyMap<string, MediaType> = new Map([
+  ['json', JSON_TYPE],
+  ['collection+json', COLLECTION_JSON],
+  ['api', HTML],
+]);
 
 interface MediaRange {
   readonly type: string;
@@ -28,7 +32,8 @@ interface MediaRange {
 
 function parseRange(text: string): MediaRange {
   const [type = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
-  const value = (name: string) => parameters.find((parameter) => parameter.startsWith(`${name}=`))?.slice(name.length + 1);
+  const value = (name: string) =>
+    parameters.find((parameter) => parameter.startsWith(`${name}=`))?.slice(name.length + 1);
   const quality = Number(value('q') ?? '1');
   const indent = Number(value('indent') ?? '0');
   return {
@@ -87,8 +92,8 @@ const REMEMBERED_AT_MOST = 200;
  */
 export function negotiate(accept: string | undefined, format: string | null): Representation {
   if (format !== null) {
-    const type = FORMATS[format];
-    if (type === undefined) throw new NotFound(`format; known ones are ${Object.keys(FORMATS).join(', ')}`);
+    const type = FORMATS.get(format);
+    if (type === undefined) throw new NotFound(`format; known ones are ${[...FORMATS.keys()].join(', ')}`);
     return accept === undefined ? { type, indent: 0 } : accepted(accept, [type]);
   }
   if (accept === undefined || accept === '*/*') return DEFAULT_REPRESENTATION;

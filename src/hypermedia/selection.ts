@@ -1,6 +1,6 @@
 /** The SQL of lists, searches and items, made from their declarations once for each role. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { type Caller, type Role, ROLES, type Rule } from '../access/caller.ts';
+import { type Caller, ROLES, type Role, type Rule } from '../access/caller.ts';
 import { Forbidden, NotAuthenticated, NotFound } from './errors.ts';
 import type { Filter } from './filters.ts';
 import type { Page } from './paging.ts';
@@ -16,8 +16,8 @@ import {
   type Queryable,
   type Row,
   type Scope,
-  scopeOf,
   Statement,
+  scopeOf,
   type Values,
 } from './statement.ts';
 
@@ -77,7 +77,14 @@ export class ListSelection {
   }
 
   /** @param filters parsed values by filter @param sort name of one of the search's orders */
-  async find(connection: Queryable, caller: Caller, path: Values, page: Page, filters = NONE, sort = ''): Promise<Found> {
+  async find(
+    connection: Queryable,
+    caller: Caller,
+    path: Values,
+    page: Page,
+    filters = NONE,
+    sort = '',
+  ): Promise<Found> {
     const statement = this.#statement(caller.role, [...filters.keys()], sort);
     const rows = await statement.rows(connection, {
       ...path,
@@ -103,7 +110,9 @@ export class ListSelection {
   #query(role: Role, filterNames: readonly string[], sort: string): RawBuilder<unknown> {
     const { of, where, order, search } = this.#declaration;
     const scope = scopeOf(role);
-    const columns = fieldsFor(of, role).map((field) => sql`${fieldSql(of, field, scope.caller)} as ${sql.id(field.name)}`);
+    const columns = fieldsFor(of, role).map(
+      (field) => sql`${fieldSql(of, field, scope.caller)} as ${sql.id(field.name)}`,
+    );
     const conditions = [
       ...(of.where ? [of.where] : []),
       ...(where ? [where(scope)] : []),

@@ -75,7 +75,8 @@ export class Shape {
       const { field } = writer;
       const value = row[field.name];
       if (field.name === 'url') href = `,"href":${address(writer, value, links)}`;
-      else if (field.kind === 'link') for (const one of addresses(field, value)) relations.push(`${writer.open}${address(writer, one, links)}}`);
+      else if (field.kind === 'link')
+        for (const one of addresses(field, value)) relations.push(`${writer.open}${address(writer, one, links)}}`);
       else if (!(field.absentWhenNull && value === null)) data.push(`${writer.open}${encode(value)}}`);
     }
     const linkMember = relations.length > 0 ? `,"links":[${relations.join(',')}]` : '';
@@ -85,7 +86,10 @@ export class Shape {
   #member(writer: FieldWriter, value: unknown, links: Links): string | null {
     const { field, key } = writer;
     if (field.kind === 'data') return field.absentWhenNull && value === null ? null : key + encode(value);
-    if (field.many) return `${key}[${addresses(field, value).map((one) => address(writer, one, links)).join(',')}]`;
+    if (field.many)
+      return `${key}[${addresses(field, value)
+        .map((one) => address(writer, one, links))
+        .join(',')}]`;
     return key + (value === null || value === undefined ? 'null' : address(writer, value, links));
   }
 }

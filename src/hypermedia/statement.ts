@@ -56,7 +56,9 @@ export class Statement {
   }
 
   async rows(connection: Queryable, values: Values): Promise<readonly Row[]> {
-    const bound = this.#parameters.map((parameter) => (parameter instanceof Parameter ? (values[parameter.name] ?? null) : parameter));
+    const bound = this.#parameters.map((parameter) =>
+      parameter instanceof Parameter ? (values[parameter.name] ?? null) : parameter,
+    );
     const result = await connection.query<Row>({ name: this.#name, text: this.#text, values: bound });
     return result.rows;
   }

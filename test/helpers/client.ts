@@ -35,7 +35,8 @@ function authorization({ as, token }: Options): Record<string, string> {
 
 function bodyOf(options: Options): { body?: BodyInit; type?: string } {
   if (options.json !== undefined) return { body: JSON.stringify(options.json), type: 'application/json' };
-  if (options.form) return { body: new URLSearchParams(options.form).toString(), type: 'application/x-www-form-urlencoded' };
+  if (options.form)
+    return { body: new URLSearchParams(options.form).toString(), type: 'application/x-www-form-urlencoded' };
   if (options.multipart) return { body: options.multipart };
   return options.body === undefined ? {} : { body: Buffer.from(options.body) };
 }
@@ -50,12 +51,22 @@ export function clientOf(server: Pick<TestServer, 'url'>): Request {
     const { body, type } = bodyOf(options);
     const response = await fetch(path.startsWith('http') ? path : server.url + path, {
       method,
-      headers: { accept: 'application/json', ...(type && { 'content-type': type }), ...authorization(options), ...options.headers },
+      headers: {
+        accept: 'application/json',
+        ...(type && { 'content-type': type }),
+        ...authorization(options),
+        ...options.headers,
+      },
       redirect: 'manual',
       ...(body !== undefined && { body }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, text, json: parse(text, response.headers.get('content-type') ?? '') };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: parse(text, response.headers.get('content-type') ?? ''),
+    };
   };
 }
 
@@ -66,7 +77,9 @@ export async function signUp(request: Request, word = 'user'): Promise<Credentia
   counter += 1;
   const username = `${word}${process.pid}x${counter}`;
   const password = `${word}-password-1`;
-  const answer = await request('POST', '/api/v1/users/', { json: { username, password, email: `${username}@example.org` } });
+  const answer = await request('POST', '/api/v1/users/', {
+    json: { username, password, email: `${username}@example.org` },
+  });
   if (answer.status !== 201) throw new Error(`sign-up: ${answer.status} ${answer.text}`);
   return { username, password, id: Number(answer.json.id) };
 }

@@ -54,7 +54,10 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 /** @param settings further `HYPERCUBE_…` variables @param dataDirectory of an earlier server, kept when this one closes */
-export async function startServer(settings: Readonly<Record<string, string>> = {}, dataDirectory?: string): Promise<TestServer> {
+export async function startServer(
+  settings: Readonly<Record<string, string>> = {},
+  dataDirectory?: string,
+): Promise<TestServer> {
   const data = dataDirectory ?? (await mkdtemp('/tmp/hypercube-test-'));
   const port = await freePort();
   const admin = { username: 'chris', password: 'chris1234' };
@@ -66,7 +69,11 @@ export async function startServer(settings: Readonly<Record<string, string>> = {
     HYPERCUBE_LOG_LEVEL: 'warn',
     ...settings,
   };
-  const child = spawn(join(PROJECT, 'hypercube'), ['serve'], { cwd: PROJECT, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(join(PROJECT, 'hypercube'), ['serve'], {
+    cwd: PROJECT,
+    env: environment,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8');

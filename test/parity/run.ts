@@ -21,7 +21,10 @@ interface Lists {
 
 function readReasons(file: string, member: string): ReadonlyMap<string, string> {
   const content: unknown = JSON.parse(readFileSync(join(import.meta.dirname, file), 'utf8'));
-  const group = typeof content === 'object' && content !== null ? Object.entries(content).find(([name]) => name === member)?.[1] : {};
+  const group =
+    typeof content === 'object' && content !== null
+      ? Object.entries(content).find(([name]) => name === member)?.[1]
+      : {};
   return new Map(Object.entries(group ?? {}).map(([step, reason]) => [step, String(reason)]));
 }
 
@@ -42,8 +45,20 @@ interface Result {
 /** Runs one scenario and reads what it prints: a line `✗ scenario › step` for each step that differs. */
 async function play(folder: string, scenario: string, server: ParityServer): Promise<Result> {
   const { admin } = server;
-  const options = ['--base', server.url, '--admin', `${admin.username}:${admin.password}`, '--admin-prefix', '/svc-admin/', '--only', scenario, '--verbose'];
-  const child = spawn(process.execPath, [join(folder, 'run.mjs'), ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const options = [
+    '--base',
+    server.url,
+    '--admin',
+    `${admin.username}:${admin.password}`,
+    '--admin-prefix',
+    '/svc-admin/',
+    '--only',
+    scenario,
+    '--verbose',
+  ];
+  const child = spawn(process.execPath, [join(folder, 'run.mjs'), ...options], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const failed = new Set<string>();
   let steps = 0;
   let stoppedEarly: string | null = null;
@@ -70,20 +85,26 @@ function scenariosIn(folder: string): readonly string[] {
 function compare(scenario: string, result: Result, lists: Lists): number {
   const listed = (step: string): boolean => lists.differences.has(step) || lists.pendingSteps.has(step);
   const unexpected = [...result.failed].filter((step) => !listed(step));
-  const all = [...lists.differences.keys(), ...lists.pendingSteps.keys()].filter((step) => step.startsWith(`${scenario} › `));
+  const all = [...lists.differences.keys(), ...lists.pendingSteps.keys()].filter((step) =>
+    step.startsWith(`${scenario} › `),
+  );
   const passing = all.filter((step) => !result.failed.has(step));
   for (const step of unexpected) console.log(`  ✗ ${step}\n      differs from the reference and is on no list`);
   for (const step of passing) console.log(`  ✗ ${step}\n      passes: take it off its list`);
   if (result.stoppedEarly !== null && unexpected.length > 0) console.log(`  ! stopped early: ${result.stoppedEarly}`);
   const good = result.steps - result.failed.size;
-  console.log(`${unexpected.length + passing.length > 0 ? '✗' : '✓'} ${scenario}: ${good} of ${result.steps} steps as the reference, ${all.length} listed`);
+  console.log(
+    `${unexpected.length + passing.length > 0 ? '✗' : '✓'} ${scenario}: ${good} of ${result.steps} steps as the reference, ${all.length} listed`,
+  );
   return unexpected.length + passing.length;
 }
 
 async function main(): Promise<void> {
   const [folder = '../shared/parity', ...wanted] = process.argv.slice(2);
   const lists = readLists();
-  const scenarios = scenariosIn(resolve(folder)).filter((name) => (wanted.length > 0 ? wanted.includes(name) : !lists.pendingScenarios.has(name)));
+  const scenarios = scenariosIn(resolve(folder)).filter((name) =>
+    wanted.length > 0 ? wanted.includes(name) : !lists.pendingScenarios.has(name),
+  );
   const server = await startParityServer();
   let wrong = 0;
   let steps = 0;
