@@ -7,7 +7,7 @@
 
 import type { InputField, InputFields } from './input.ts';
 import type { Schema } from './openapi-types.ts';
-import type { DataType, Enumeration, Field, FieldSchema, Resource } from './resource.ts';
+import type { DataType, Field, FieldSchema, Resource } from './resource.ts';
 import type { Route } from './routes.ts';
 import { pathNames } from './routes.ts';
 
@@ -27,7 +27,8 @@ const TYPES: Readonly<Record<DataType, Schema>> = {
   any: {},
 };
 
-const BLANK: Enumeration = { name: 'BlankEnum', values: [''] };
+/** Beside an enumeration: the empty text. */
+const BLANK = 'BlankEnum';
 
 const LARGEST_INT_32 = 2147483647;
 
@@ -65,8 +66,7 @@ function bounds({ minimum, maximum }: FieldSchema): Schema {
 
 function valueSchema(type: DataType, facts: FieldSchema): Schema {
   const { maxLength, minLength, blank, enumeration } = facts;
-  if (enumeration)
-    return blank ? { oneOf: [reference(enumeration.name), reference(BLANK.name)] } : reference(enumeration.name);
+  if (enumeration) return blank ? { oneOf: [reference(enumeration), reference(BLANK)] } : reference(enumeration);
   const lengths = { ...(maxLength !== undefined && { maxLength }), ...(minLength !== undefined && { minLength }) };
   const schema = { ...typeSchema(type), ...lengths, ...bounds(facts) };
   return blank && type === 'uri' ? { oneOf: [schema, { type: 'string', maxLength: 0 }] } : schema;
@@ -87,6 +87,9 @@ function propertySchema(type: DataType, facts: FieldSchema, access: 'read' | 'wr
     ...(description !== undefined && { description }),
   });
 }
+
+/** The values of enumerations, by name. */
+export type Enumerations = Readonly<Record<string, readonly string[]>>;
 
 /** How the bodies of a resource's routes speak of one member. */
 interface Written {
@@ -161,7 +164,8 @@ class ComponentFacts {
     }
   }
 
-  enumerations(): readonly Enumeration[] {
+  /** The names of the enumerations that its members refer to. */
+  enumerations(): readonly string[] {
     const schemas = [
       ...[...this.fields.values()].map((field) => (field.kind === 'data' ? field.schema : undefined)),
       ...[...this.written.values()].map(({ input }) => input.schema),
@@ -172,8 +176,12 @@ class ComponentFacts {
   }
 }
 
-function enumerationSchema({ name, values }: Enumeration): Schema {
-  return name === BLANK.name ? { enum: values } : { type: 'string', enum: values };
+/** @throws {Error} when nothing says what the values are */
+function enumerationSchema(name: string, enumerations: Enumerations): Schema {
+  if (name === BLANK) return { enum: [''] };
+  const values = enumerations[name];
+  if (!values) throw new Error(`A field refers to the enumeration ${name}, whose values are not declared.`);
+  return { type: 'string', enum: values };
 }
 
 function sortedByName(schemas: ReadonlyMap<string, Schema>): Readonly<Record<string, Schema>> {
@@ -181,7 +189,10 @@ function sortedByName(schemas: ReadonlyMap<string, Schema>): Readonly<Record<str
 }
 
 /** The schemas of all resources, of their pages and of their enumerations, and those that special routes name. */
-export function componentSchemas(routes: readonly Route[]): Readonly<Record<string, Schema>> {
+export function componentSchemas(
+  routes: readonly Route[],
+  enumerations: Enumerations,
+): Readonly<Record<string, Schema>> {
   const facts = new Map<string, ComponentFacts>();
   const schemas = new Map<string, Schema>();
   for (const route of routes) {
@@ -200,7 +211,7 @@ export function componentSchemas(routes: readonly Route[]): Readonly<Record<stri
   }
   for (const [component, known] of facts) {
     schemas.set(component, resourceSchema([...known.fields.values()], known.written));
-    for (const enumeration of known.enumerations()) schemas.set(enumeration.name, enumerationSchema(enumeration));
+    for (const name of known.enumerations()) schemas.set(name, enumerationSchema(name, enumerations));
   }
   return sortedByName(schemas);
 }

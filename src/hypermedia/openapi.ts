@@ -2,7 +2,14 @@
 import { BODY_TYPES, type BodyType } from './body.ts';
 import type { Filter } from './filters.ts';
 import { documentedPath, operationId, summaryOf, tagOf, type Verb, verbOf } from './openapi-names.ts';
-import { componentSchemas, paginatedName, pathSchemas, reference, typeSchema } from './openapi-schemas.ts';
+import {
+  componentSchemas,
+  type Enumerations,
+  paginatedName,
+  pathSchemas,
+  reference,
+  typeSchema,
+} from './openapi-schemas.ts';
 import type {
   Answer,
   AnswerReference,
@@ -269,10 +276,14 @@ export interface DescriptionOptions {
   readonly title: string;
   /** Under which the administration is described; it may answer under others too. */
   readonly adminPrefix: string;
+  readonly enumerations: Enumerations;
 }
 
 /** @throws {Error} when two operations would have the same id: one of them must declare another */
-export function describeApi(routes: readonly Route[], { title, adminPrefix }: DescriptionOptions): OpenApiDocument {
+export function describeApi(
+  routes: readonly Route[],
+  { title, adminPrefix, enumerations }: DescriptionOptions,
+): OpenApiDocument {
   const paths = new Map<string, PathItem>();
   const ids = new Map<string, string>();
   for (const sketch of routes.flatMap(sketchesOf)) {
@@ -290,6 +301,10 @@ export function describeApi(routes: readonly Route[], { title, adminPrefix }: De
     openapi: '3.0.3',
     info: { title, version: '1', description: INTRODUCTION },
     paths: Object.fromEntries([...paths].sort(([one], [other]) => (one < other ? -1 : 1))),
-    components: { schemas: componentSchemas(routes), responses: REFUSALS, securitySchemes: SECURITY_SCHEMES },
+    components: {
+      schemas: componentSchemas(routes, enumerations),
+      responses: REFUSALS,
+      securitySchemes: SECURITY_SCHEMES,
+    },
   };
 }

@@ -25,13 +25,6 @@ export type DataType =
   | 'scalar'
   | 'any';
 
-/** The values that a field can take, described once under a name of their own. */
-export interface Enumeration {
-  /** Name of the schema component, such as `PluginType`. */
-  readonly name: string;
-  readonly values: readonly string[];
-}
-
 /** What OpenAPI says of a field besides its type. */
 export interface FieldSchema {
   readonly maxLength?: number;
@@ -41,7 +34,8 @@ export interface FieldSchema {
   readonly nullable?: boolean;
   /** An empty text is allowed beside an address or one of the enumeration's values. */
   readonly blank?: boolean;
-  readonly enumeration?: Enumeration;
+  /** Name of the schema component that lists the values, such as `PluginType`. */
+  readonly enumeration?: string;
   readonly description?: string;
   /**
    * Left out: read-only when no route writes it. Said only where the reference describes a field otherwise than its routes
