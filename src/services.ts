@@ -26,9 +26,9 @@ export interface OpenServices extends Services {
 /** @param connection to a database that is migrated */
 export async function openServices(config: Config, connection: ConnectionOptions, log: Log): Promise<OpenServices> {
   const secrets = await loadSecrets(config);
-  const pool = createPool(connection, config.databasePoolSize + 1); // one is held by the process's lock
-  pool.on('error', (error) =>
-    log.warn({ err: error }, 'an idle database connection broke; another one takes its place'),
+  // one connection is held by the process's lock
+  const pool = createPool(connection, config.databasePoolSize + 1, (error) =>
+    log.warn({ err: error }, 'a database connection broke; another one takes its place'),
   );
   const process = await ServerProcess.register(pool);
   const storage = await FilesystemStorage.open(join(config.data, 'storage'), process.id);

@@ -44,8 +44,13 @@ export interface ConnectionOptions {
   readonly database?: string;
 }
 
-export function createPool(connection: ConnectionOptions, size: number): pg.Pool {
-  return new pg.Pool({
+/** @param onConnectionLost told of connections that break, idle or not; a query that fails with one is told by itself */
+export function createPool(
+  connection: ConnectionOptions,
+  size: number,
+  onConnectionLost: (error: Error) => void,
+): pg.Pool {
+  const pool = new pg.Pool({
     ...connection,
     max: size,
     types,
@@ -55,6 +60,10 @@ export function createPool(connection: ConnectionOptions, size: number): pg.Pool
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   });
+  pool.on('connect', (client) => client.on('error', onConnectionLost));
+  // repeats what an idle connection has said to its own listener, and would end the process without a listener
+  pool.on('error', () => undefined);
+  return pool;
 }
 
 export function createDatabase(pool: pg.Pool): Database {

@@ -26,12 +26,12 @@ import {
   waitForEnd,
 } from './embedded/postmaster.ts';
 import { DatabaseError, DataFolderInUse } from './errors.ts';
-import { ADVISORY_LOCKS } from './locks.ts';
 
 /** Recovery after a crash of the machine may take its time. */
 const START_SECONDS = 300;
 const DATABASE = 'hypercube';
-const { embedded: NAMESPACE } = ADVISORY_LOCKS;
+/** First half of the advisory locks' keys, in the database `postgres`, which nothing else uses. */
+const LOCK_SPACE = 7_201_905;
 const IN_USE = 1;
 const SERVER = 2;
 
@@ -136,7 +136,7 @@ async function connect(postmaster: Postmaster): Promise<pg.Client | null> {
   try {
     await session.connect();
     // waits while another process is stopping PostgreSQL, which ends this session too
-    await session.query('select pg_advisory_lock_shared($1, $2)', [NAMESPACE, IN_USE]);
+    await session.query('select pg_advisory_lock_shared($1, $2)', [LOCK_SPACE, IN_USE]);
     return session;
   } catch {
     await session.end();
@@ -155,7 +155,7 @@ async function claim(place: Place, hold: Hold): Promise<Hold> {
 /** Nobody can take hold while we have the lock exclusively, so nobody loses a postmaster that they just found. */
 async function letGo(place: Place, hold: Hold): Promise<void> {
   try {
-    await hold.session.query('select pg_advisory_unlock_shared($1, $2)', [NAMESPACE, IN_USE]);
+    await hold.session.query('select pg_advisory_unlock_shared($1, $2)', [LOCK_SPACE, IN_USE]);
     if (await tryLock(hold.session, IN_USE)) await stopPostmaster(place.folder, hold.postmaster);
   } catch (error) {
     // PostgreSQL is already going, or gone, for another reason.
@@ -168,7 +168,7 @@ async function letGo(place: Place, hold: Hold): Promise<void> {
 
 async function tryLock(session: pg.Client, key: number): Promise<boolean> {
   const { rows } = await session.query<{ taken: boolean }>('select pg_try_advisory_lock($1, $2) as taken', [
-    NAMESPACE,
+    LOCK_SPACE,
     key,
   ]);
   return rows[0]?.taken === true;

@@ -22,7 +22,7 @@ export interface Account {
 }
 
 // Neither the caller's locale nor its PostgreSQL variables shall change how the server behaves.
-const ENVIRONMENT = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+const ENVIRONMENT = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 /** @throws {DatabaseError} when root finds no way. */
 export async function chooseAccount(binaries: Binaries): Promise<Account> {

@@ -166,7 +166,8 @@ async function makeSocketFolder(folder: string, account: Account): Promise<strin
   await mkdir(chosen, { recursive: true, mode: 0o700 });
   const { uid } = await lstat(chosen);
   const own = [process.getuid?.(), account.ownerId];
-  if (!own.includes(uid)) throw new DatabaseError(`${chosen} belongs to the user ${uid}; it should be ours. Remove it.`);
+  if (!own.includes(uid))
+    throw new DatabaseError(`${chosen} belongs to the user ${uid}; it should be ours. Remove it.`);
   await chmod(chosen, 0o700);
   if (account.ownerId !== null) await chown(chosen, account.ownerId, account.ownerId);
   return chosen;
