@@ -1,6 +1,6 @@
 /** Answers as text: lists, items and errors in plain JSON, Collection+JSON and HTML. */
+import { renderPage } from './answer-page.ts';
 import type { RequestError } from './errors.ts';
-import { renderPage } from './html.ts';
 import type { Links } from './links.ts';
 import { HTML, JSON_TYPE, type Representation } from './negotiation.ts';
 import type { PageLinks } from './paging.ts';

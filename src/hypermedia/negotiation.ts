@@ -50,15 +50,15 @@ function specificity(range: MediaRange, offered: string): number {
   return range.type === '*/*' ? 1 : 0;
 }
 
-interface Candidate {
-  readonly offered: MediaType;
+interface Candidate<T extends string> {
+  readonly offered: T;
   readonly range: MediaRange;
   readonly specificity: number;
 }
 
 /** The range that speaks most specifically of a type decides its quality. */
-function candidate(ranges: readonly MediaRange[], offered: MediaType): Candidate | null {
-  let best: Candidate | null = null;
+function candidate<T extends string>(ranges: readonly MediaRange[], offered: T): Candidate<T> | null {
+  let best: Candidate<T> | null = null;
   for (const range of ranges) {
     const found = specificity(range, offered);
     if (found > (best?.specificity ?? 0)) best = { offered, range, specificity: found };
@@ -66,9 +66,13 @@ function candidate(ranges: readonly MediaRange[], offered: MediaType): Candidate
   return best !== null && best.range.quality > 0 ? best : null;
 }
 
-function accepted(accept: string, offered: readonly MediaType[]): Representation {
+/**
+ * The offered type that an Accept header prefers; between equals the first.
+ * @throws {NotAcceptable}
+ */
+export function accepted<T extends string>(accept: string, offered: readonly T[]): { type: T; indent: number } {
   const ranges = accept.split(',').map(parseRange);
-  let best: Candidate | null = null;
+  let best: Candidate<T> | null = null;
   for (const type of offered) {
     const found = candidate(ranges, type);
     if (found === null) continue;
