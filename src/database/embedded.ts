@@ -38,7 +38,7 @@ const SERVER = 2;
 export interface EmbeddedOptions {
   /** Whether this process is the server of the data folder, of which there is at most one. */
   readonly asServer: boolean;
-  /** Called when PostgreSQL has gone and does not come back. */
+  /** Called when PostgreSQL goes while it is needed. */
   readonly onLost: (error: Error) => void;
   readonly settings?: ServerSettings;
 }
@@ -72,20 +72,11 @@ export async function openEmbedded(dataFolder: string, options: EmbeddedOptions)
   const place: Place = { folder: join(dataFolder, 'postgres'), binaries, account, options };
   await ensureCluster(place.folder, binaries, account);
 
+  const hold = await takeHold(place);
   let closing = false;
-  let hold = await takeHold(place);
-  const watch = () => {
-    hold.session.once('end', async () => {
-      if (closing) return;
-      try {
-        hold = await takeHold(place);
-        watch();
-      } catch (error) {
-        options.onLost(error instanceof Error ? error : new Error(String(error)));
-      }
-    });
-  };
-  watch();
+  hold.session.once('end', () => {
+    if (!closing) options.onLost(new DatabaseError(`PostgreSQL has ended; see ${place.folder}.log.`));
+  });
   await ensureDatabase(hold.session);
   return {
     url: urlOf(hold.postmaster.socketFolder, DATABASE),

@@ -1,0 +1,76 @@
+/** `hypercube serve`: everything in one process. */
+import type { FastifyInstance } from 'fastify';
+import { type Config, loadConfig } from '../config.ts';
+import { createLog, type Log } from '../log.ts';
+import { prepareAdministrator } from './first-administrator.ts';
+import { openRuntime } from './runtime.ts';
+import { Shutdown } from './shutdown.ts';
+
+export interface ServeOptions {
+  /** Whether background work is done here too. */
+  readonly worker: boolean;
+}
+
+export async function serve(options: ServeOptions): Promise<void> {
+  const config = loadConfig(process.env);
+  const log = createLog(config);
+  const shutdown = new Shutdown();
+  // loads while PostgreSQL starts
+  const modules = Promise.all([import('../server.ts'), options.worker ? import('../jobs/worker.ts') : null]);
+  modules.catch(() => undefined);
+  const runtime = await openRuntime({ config, log, asServer: true, onLost: shutdown.fail });
+  try {
+    const administrator = await prepareAdministrator(runtime.services);
+    const [{ buildServer }, jobs] = await modules;
+    const app = await buildServer(runtime.services);
+    const worker = await jobs?.startWorker(runtime.services);
+    try {
+      const address = await app.listen({ host: config.host, port: config.port });
+      announce(config, address, administrator);
+      const { error } = await shutdown.requested;
+      report(log, error);
+    } finally {
+      await closeServer(app, config, log);
+      await worker?.stop();
+    }
+  } finally {
+    await runtime.close();
+  }
+}
+
+function announce(
+  config: Config,
+  address: string,
+  administrator: { username: string; password: string | null; file: string },
+): void {
+  const lines = [`Hypercube is ready at ${config.baseUrl ?? address}/api/v1/`];
+  if (administrator.password !== null) {
+    lines.push(
+      `The administrator is "${administrator.username}" with the password ${administrator.password}`,
+      `(it is shown this once, and kept in ${administrator.file})`,
+    );
+  }
+  process.stderr.write(`${lines.join('\n')}\n`);
+}
+
+export function report(log: Log, error: Error | null): void {
+  if (error === null) {
+    log.info('stopping');
+  } else {
+    process.exitCode = 1;
+    log.fatal({ err: error }, 'stopping, because the server cannot go on');
+  }
+}
+
+/** Takes no more connections, lets running requests end, and cuts off those that take too long. */
+async function closeServer(app: FastifyInstance, config: Config, log: Log): Promise<void> {
+  const cutOff = setTimeout(() => {
+    log.warn({ seconds: config.shutdownSeconds }, 'cutting off the requests that are still running');
+    app.server.closeAllConnections();
+  }, config.shutdownSeconds * 1000);
+  try {
+    await app.close();
+  } finally {
+    clearTimeout(cutOff);
+  }
+}
