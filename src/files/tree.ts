@@ -1,0 +1,214 @@
+/**
+ * The tree of folders, files and link files: rows only, no bytes.
+ *
+ * Terminology
+ *   folder      a row with its whole path; the root has the empty path
+ *   link file   a pointer: its content is the path that it points to
+ *   access list (`acl`) who may read and change what lies below; without one, that of the nearest folder above holds
+ */
+import { sql } from 'kysely';
+import type { Queries, Transaction } from '../database/database.ts';
+
+/** 17 bytes, as clients have seen it. */
+export const WELCOME_TEXT = 'Welcome to ChRIS!';
+
+export interface FolderRow {
+  readonly id: number;
+  readonly path: string;
+  readonly owner_id: number;
+}
+
+/** A name is taken by something that is no folder. */
+export class NameTaken extends Error {
+  override readonly name = 'NameTaken';
+  readonly path: string;
+  constructor(path: string) {
+    super(`There is already a file at "${path}".`);
+    this.path = path;
+  }
+}
+
+/** Folder and last component of a path. */
+export function splitPath(path: string): { folder: string; name: string } {
+  const slash = path.lastIndexOf('/');
+  return { folder: path.slice(0, Math.max(slash, 0)), name: path.slice(slash + 1) };
+}
+
+/** A path and all above it, the root first. */
+export function pathsDownTo(path: string): readonly string[] {
+  const components = path === '' ? [] : path.split('/');
+  return ['', ...components.map((_, index) => components.slice(0, index + 1).join('/'))];
+}
+
+export async function findFolder(database: Queries, path: string): Promise<FolderRow | null> {
+  const row = await database
+    .selectFrom('folder')
+    .select(['id', 'path', 'owner_id'])
+    .where('path', '=', path)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** The nearest folder at or above a path; the root is above all. */
+export async function nearestFolder(database: Queries, path: string): Promise<FolderRow> {
+  return database
+    .selectFrom('folder')
+    .select(['id', 'path', 'owner_id'])
+    .where('path', 'in', pathsDownTo(path))
+    .orderBy(sql`length(path)`, 'desc')
+    .limit(1)
+    .executeTakeFirstOrThrow();
+}
+
+/** Nothing else changes the names in a folder until the transaction ends. */
+export async function lockFolder(transaction: Transaction, folderId: number): Promise<void> {
+  await transaction.selectFrom('folder').select('id').where('id', '=', folderId).forNoKeyUpdate().execute();
+}
+
+/** Whether a folder, file or link file of that name is in the folder. Lock the folder first. */
+export async function isNameTaken(transaction: Transaction, folderId: number, name: string): Promise<boolean> {
+  const { rows } = await sql<{ taken: boolean }>`select
+    exists (select from folder where parent_id = ${folderId} and name = ${name})
+    or exists (select from file where folder_id = ${folderId} and name = ${name})
+    or exists (select from link_file where folder_id = ${folderId} and name = ${name}) as taken`.execute(transaction);
+  return rows[0]?.taken ?? false;
+}
+
+async function insertFolder(
+  transaction: Transaction,
+  parent: FolderRow,
+  name: string,
+  ownerId: number,
+): Promise<FolderRow> {
+  const path = parent.path === '' ? name : `${parent.path}/${name}`;
+  const made = await transaction
+    .insertInto('folder')
+    .values({ parent_id: parent.id, name, path, owner_id: ownerId })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning(['id', 'path', 'owner_id'])
+    .executeTakeFirst();
+  return (
+    made ??
+    transaction
+      .selectFrom('folder')
+      .select(['id', 'path', 'owner_id'])
+      .where('path', '=', path)
+      .executeTakeFirstOrThrow()
+  );
+}
+
+/**
+ * The folder at a path; it and the ones above it are made where they are missing.
+ * @throws {NameTaken} when a file stands where a folder is needed
+ */
+export async function ensureFolder(transaction: Transaction, path: string, ownerId: number): Promise<FolderRow> {
+  let folder = await nearestFolder(transaction, path);
+  const missing = path.slice(folder.path === '' ? 0 : folder.path.length + 1);
+  for (const name of missing === '' || folder.path === path ? [] : missing.split('/')) {
+    await lockFolder(transaction, folder.id);
+    const child = folder.path === '' ? name : `${folder.path}/${name}`;
+    if ((await findFolder(transaction, child)) === null && (await isNameTaken(transaction, folder.id, name)))
+      throw new NameTaken(child);
+    folder = await insertFolder(transaction, folder, name, ownerId);
+  }
+  return folder;
+}
+
+export interface NewFile {
+  readonly folderId: number;
+  readonly name: string;
+  readonly ownerId: number;
+  readonly sizeBytes: number;
+  readonly sha256: Buffer | null;
+  readonly crc32: number | null;
+}
+
+export async function insertFile(transaction: Transaction, file: NewFile): Promise<number> {
+  const { id } = await transaction
+    .insertInto('file')
+    .values({
+      folder_id: file.folderId,
+      name: file.name,
+      owner_id: file.ownerId,
+      size_bytes: file.sizeBytes,
+      sha256: file.sha256,
+      crc32: file.crc32,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return id;
+}
+
+export interface NewLinkFile {
+  readonly folderId: number;
+  readonly name: string;
+  readonly ownerId: number;
+  readonly targetPath: string;
+}
+
+/** Makes a link file, unless one of that name is there. */
+export async function insertLinkFile(transaction: Transaction, link: NewLinkFile): Promise<void> {
+  await transaction
+    .insertInto('link_file')
+    .values({ folder_id: link.folderId, name: link.name, owner_id: link.ownerId, target_path: link.targetPath })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Gives a folder an access list of its own. */
+export async function setFolderAcl(
+  transaction: Transaction,
+  folderId: number,
+  isPublic: boolean,
+  readerGroupId: number | null,
+): Promise<void> {
+  const { id } = await transaction
+    .insertInto('acl')
+    .values({ public: isPublic })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  if (readerGroupId !== null)
+    await transaction.insertInto('acl_entry').values({ acl_id: id, group_id: readerGroupId, level: 'r' }).execute();
+  await transaction.updateTable('folder').set({ acl_id: id }).where('id', '=', folderId).execute();
+}
+
+/** What a new account gets: a home that nobody else sees, with the links that lead to what is shared and public. */
+export async function createUserHome(
+  transaction: Transaction,
+  account: { readonly id: number; readonly username: string },
+): Promise<void> {
+  const home = await ensureFolder(transaction, `home/${account.username}`, account.id);
+  await setFolderAcl(transaction, home.id, false, null);
+  for (const name of ['uploads', 'feeds']) await ensureFolder(transaction, `${home.path}/${name}`, account.id);
+  for (const [name, targetPath] of [
+    ['public.chrislink', 'PUBLIC'],
+    ['shared.chrislink', 'SHARED'],
+  ] as const) {
+    await insertLinkFile(transaction, { folderId: home.id, name, ownerId: account.id, targetPath });
+  }
+}
+
+/** The folders that a system begins with (`accounts.md`, "What the first start makes"). */
+export async function createTopFolders(
+  transaction: Transaction,
+  administratorId: number,
+  groups: { readonly allUsers: number; readonly pacsUsers: number },
+): Promise<void> {
+  await transaction
+    .insertInto('folder')
+    .values({ parent_id: null, name: '', path: '', owner_id: administratorId })
+    .execute();
+  const folders: readonly [path: string, isPublic: boolean, readers: number | null][] = [
+    ['', true, null],
+    ['home', false, groups.allUsers],
+    ['SHARED', false, groups.allUsers],
+    ['PUBLIC', true, null],
+    ['PIPELINES', true, null],
+    ['SERVICES', false, groups.allUsers],
+    ['SERVICES/PACS', false, groups.pacsUsers],
+  ];
+  for (const [path, isPublic, readers] of folders) {
+    const { id } = await ensureFolder(transaction, path, administratorId);
+    await setFolderAcl(transaction, id, isPublic, readers);
+  }
+}
