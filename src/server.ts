@@ -7,18 +7,37 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequ
 import { createAuthenticator, PasswordCheck } from './accounts/authentication.ts';
 import { loginRoutes } from './accounts/login.ts';
 import { accountRoutes } from './accounts/routes.ts';
+import { SESSION_COOKIE, setCsrfCookie } from './accounts/sessions.ts';
 import type { Config } from './config.ts';
-import { type Context, sendError, sendUnknownPath } from './hypermedia/dispatch.ts';
+import { ENUMERATIONS } from './enumerations.ts';
+import { addHealthRoutes, type ReadinessCheck } from './health.ts';
+import { type Context, type Exchange, sendError, sendUnknownPath } from './hypermedia/dispatch.ts';
 import { MalformedRequest } from './hypermedia/errors.ts';
 import { Links } from './hypermedia/links.ts';
 import { adminPrefixes, mountRoutes, suffixRewriter } from './hypermedia/mount.ts';
 import { DEFAULT_REPRESENTATION } from './hypermedia/negotiation.ts';
+import { describeApi } from './hypermedia/openapi.ts';
+import type { OpenApiDocument } from './hypermedia/openapi-types.ts';
 import type { Route } from './hypermedia/routes.ts';
+import { schemaRoutes } from './hypermedia/schema-routes.ts';
 import type { Services } from './services.ts';
 
 /** Every route of the API, subject by subject. */
 export function routesOf(config: Config, passwords: PasswordCheck): readonly Route[] {
-  return [...accountRoutes(config), ...loginRoutes(passwords, adminPrefixes(config.adminPrefix))];
+  const routes: readonly Route[] = [
+    ...accountRoutes(config),
+    ...loginRoutes(passwords, adminPrefixes(config.adminPrefix)),
+    ...schemaRoutes({ describe: () => describe(routes, config), setCsrfCookie: giveCsrfCookie }),
+  ];
+  return routes;
+}
+
+function describe(routes: readonly Route[], { adminPrefix }: Config): OpenApiDocument {
+  return describeApi(routes, { title: 'Hypercube', adminPrefix, enumerations: ENUMERATIONS });
+}
+
+function giveCsrfCookie({ call, request, reply }: Exchange): void {
+  setCsrfCookie(call.services.secrets, request.cookies[SESSION_COOKIE] ?? '', request, reply);
 }
 
 const SECURITY_HEADERS = {
@@ -68,8 +87,14 @@ function corsOptionsOf(origins: '*' | readonly string[]): FastifyCorsOptions {
   };
 }
 
-/** Builds the server; the caller makes it listen. */
-export async function buildServer(services: Services): Promise<FastifyInstance> {
+/**
+ * Builds the server; the caller makes it listen.
+ * @param checks what `/readyz` asks besides the database, such as the job worker of this process
+ */
+export async function buildServer(
+  services: Services,
+  checks: readonly ReadinessCheck[] = [],
+): Promise<FastifyInstance> {
   const { config, log } = services;
   const logger: FastifyBaseLogger = log;
   const passwords = new PasswordCheck(services);
@@ -131,6 +156,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   await app.register(multipart);
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
+  addHealthRoutes(app, services, checks);
   mountRoutes(app, routes, context);
   return app;
 }

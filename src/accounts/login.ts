@@ -4,6 +4,7 @@ import type { Exchange } from '../hypermedia/dispatch.ts';
 import { Forbidden, invalidObject } from '../hypermedia/errors.ts';
 import { escapeHtml, PAGE_SECURITY_POLICY, pageFrame } from '../hypermedia/html.ts';
 import { readInput, text } from '../hypermedia/input.ts';
+import type { Content } from '../hypermedia/openapi-types.ts';
 import { PUBLIC, SIGNED_IN, type SpecialRoute, special } from '../hypermedia/routes.ts';
 import type { PasswordCheck } from './authentication.ts';
 import { beginSession, endSession, provesOrigin, setCsrfCookie } from './sessions.ts';
@@ -13,6 +14,20 @@ const CREDENTIALS = { username: text({ required: true }), password: text({ requi
 const WRONG = 'Unable to log in with this user name and password.';
 
 const TOKEN_BODIES = ['application/x-www-form-urlencoded', 'multipart/form-data', 'application/json'] as const;
+
+const AUTH_TOKEN: Content = {
+  types: TOKEN_BODIES,
+  component: 'AuthToken',
+  schema: {
+    type: 'object',
+    properties: {
+      username: { type: 'string', writeOnly: true },
+      password: { type: 'string', writeOnly: true },
+      token: { type: 'string', readOnly: true },
+    },
+    required: ['password', 'token', 'username'],
+  },
+};
 
 const TOKEN_METADATA = {
   name: 'Auth Token',
@@ -54,6 +69,8 @@ function tokenRoute(passwords: PasswordCheck): SpecialRoute {
       POST: {
         operation: 'authTokenCreate',
         summary: 'Exchange a user name and password for an access token',
+        body: AUTH_TOKEN,
+        answer: { ...AUTH_TOKEN, types: ['application/json'] },
         handle: issue,
       },
     },
@@ -69,6 +86,7 @@ const revokeRoute = special({
     POST: {
       operation: 'authTokenRevoke',
       summary: "Revoke all of the caller's API tokens; the next log-in gives a new one",
+      answer: 'nothing',
       handle: async ({ call, reply }) => {
         const { id } = call.caller;
         if (id !== null) await inTransaction(call, ({ transaction }) => revokeTokens(transaction, id, null));

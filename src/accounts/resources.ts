@@ -19,7 +19,7 @@ export const user = resource({
   url: 'users/{}/',
   read: signedIn,
   fields: [
-    data('username', 'string', { minLength: 4, maxLength: 32 }),
+    data('username', 'string', { minLength: 4, maxLength: 32, readOnly: true }),
     data('email', 'email'),
     data('is_staff', 'boolean'),
     link('groups', 'users/{}/groups/'),
@@ -67,10 +67,10 @@ export const instance = resource({
   read: signedIn,
   fields: [
     data('creation_date', 'date-time'),
-    data('name', 'string', { maxLength: 100 }),
-    data('uuid', 'uuid'),
-    data('job_id_prefix', 'string', { maxLength: 100 }),
-    data('description', 'string', { maxLength: 600 }),
+    data('name', 'string', { maxLength: 100, readOnly: false }),
+    data('uuid', 'uuid', { readOnly: false }),
+    data('job_id_prefix', 'string', { maxLength: 100, readOnly: false }),
+    data('description', 'string', { maxLength: 600, readOnly: false }),
   ],
 });
 

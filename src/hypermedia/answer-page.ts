@@ -145,8 +145,24 @@ function bodyHtml({ status, content }: PageContent, address: URL | null): string
   return itemHtml(content, address?.origin ?? '', false) + templateHtml(content.template);
 }
 
+/** Shown at addresses where a person may begin, though no resource is there. */
+function frontPage(): string {
+  return pageFrame(
+    'Hypercube',
+    `<h1>Hypercube</h1><p>This server runs image analyses and keeps what they need and make. Programs talk to it; for people there are:</p>
+<section><dl><dt><a href="/api/v1/">The API</a></dt><dd>Every feed, file, plugin and account as a page, with links from one to the next.</dd>
+<dt><a href="/schema/redoc/">Reference</a></dt><dd>All operations of the API on one page.</dd>
+<dt><a href="/schema/swagger-ui/">Try it out</a></dt><dd>The same, with forms that send requests.</dd>
+<dt><a href="/schema/">OpenAPI</a></dt><dd>The description from which clients can be generated.</dd>
+<dt><a href="/api/v1/auth/login/">Log in</a></dt><dd>To see what is yours.</dd></dl></section>`,
+  );
+}
+
+const FRONT_DOORS = ['/', '/api', '/api/'];
+
 export function renderPage(page: PageContent): string {
   const address = URL.canParse(page.address) ? new URL(page.address) : null;
+  if (page.status === 404 && FRONT_DOORS.includes(address?.pathname ?? '')) return frontPage();
   const segments = segmentsOf(address);
   const heading = headingOf(segments, page.content);
   const query = new URLSearchParams(address?.search);

@@ -199,7 +199,9 @@ export function componentSchemas(
     if (route.kind === 'special') {
       if (route.undocumented) continue;
       for (const { body, answer } of Object.values(route.methods)) {
-        for (const content of [body, answer]) if (content?.component) schemas.set(content.component, content.schema);
+        for (const content of [body, answer]) {
+          if (typeof content === 'object' && content.component) schemas.set(content.component, content.schema);
+        }
       }
       continue;
     }

@@ -211,8 +211,7 @@ function contentOf({ types, schema, component }: Content): MediaTypes {
 const SOME_JSON: Content = { types: ['application/json'], schema: { type: 'object', additionalProperties: {} } };
 
 function specialAnswers(method: Method, { answer }: SpecialMethod): Responses {
-  if (!answer && method === 'DELETE') return { 204: { description: 'It is gone.' } };
-  if (answer?.status === 204) return { 204: { description: 'Done.' } };
+  if (answer === 'nothing' || (answer === undefined && method === 'DELETE')) return { 204: { description: 'Done.' } };
   return { [answer?.status ?? 200]: { description: 'The answer.', content: contentOf(answer ?? SOME_JSON) } };
 }
 

@@ -199,10 +199,10 @@ export interface ItemRoute extends RouteBase {
 export interface SpecialMethod {
   readonly operation?: string;
   readonly summary: string;
-  /** For OpenAPI: the query parameters, the body, and the answer (200 with some JSON object when left out). */
+  /** For OpenAPI: the query parameters, the body, and the answer; 200 with some JSON object when left out. */
   readonly query?: Readonly<Record<string, Schema>>;
   readonly body?: Content;
-  readonly answer?: Content & { readonly status?: number };
+  readonly answer?: (Content & { readonly status?: number }) | 'nothing';
   readonly handle: (exchange: Exchange) => Promise<unknown>;
 }
 
