@@ -104,17 +104,21 @@ export interface Engine {
    * @throws {ServiceUnreachable} when nothing answers, {ServiceRefused} when it answers that the credentials or its kind are wrong.
    */
   describe(): Promise<EngineDescription>;
-  /** Starts a phase, or finds the one that was started before under this id. @throws {SubmissionFailed} */
+  /**
+   * Starts a phase, or finds the one that was started before under this id; one that failed before is started again, with an
+   * empty output folder.
+   * @throws {SubmissionFailed} {ServiceUnreachable}
+   */
   submit(phase: Phase, job: Job): Promise<JobState>;
   /** The present state; null when the engine knows no such job (definitely, not for want of an answer). @throws {ServiceUnreachable} */
   inspect(phase: Phase, job: Job): Promise<JobState | null>;
   /** Calls `changed` (at least) once as soon as `inspect` may say that the phase has ended. */
   watch(phase: Phase, job: Job, changed: () => void): Watch;
-  /** Brings the outputs to `job.outputPath` and lists them. Called after success, and after failure as far as possible. @throws {CollectionFailed} */
+  /** Brings the outputs to `job.outputPath` and lists them. Called after success, and after failure as far as possible. @throws {CollectionFailed} {ServiceUnreachable} */
   collect(job: Job): Promise<CollectedFiles>;
-  /** Ends whatever of the job is running, at once. Nothing there is success. */
+  /** Ends whatever of the job is running, at once. Nothing there is success. @throws {ServiceUnreachable} */
   cancel(jobId: string): Promise<void>;
-  /** Removes all that the engine keeps of an ended job: staged input, container, records. Nothing there is success. */
+  /** Removes all that the engine keeps of an ended job: staged input, container, records. Nothing there is success. @throws {ServiceUnreachable} */
   remove(jobId: string): Promise<void>;
   /** Ends the engine's own connections and timers; running jobs go on. */
   close(): Promise<void>;

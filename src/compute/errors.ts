@@ -17,22 +17,21 @@ export class ServiceRefused extends ComputeError {
 /** A job could not be started (CODE01 unless said otherwise). `retry`: the same submission may succeed later. */
 export class SubmissionFailed extends ComputeError {
   override readonly name = 'SubmissionFailed';
-  constructor(
-    message: string,
-    readonly retry: boolean,
-    readonly code = 'CODE01',
-  ) {
+  readonly retry: boolean;
+  readonly code: string;
+  constructor(message: string, retry: boolean, code = 'CODE01') {
     super(message);
+    this.retry = retry;
+    this.code = code;
   }
 }
 
 /** Outputs could not be brought to storage; `code` as in `instances.md` section 10. */
 export class CollectionFailed extends ComputeError {
   override readonly name = 'CollectionFailed';
-  constructor(
-    message: string,
-    readonly code: string,
-  ) {
+  readonly code: string;
+  constructor(message: string, code: string) {
     super(message);
+    this.code = code;
   }
 }
