@@ -38,6 +38,8 @@ export interface InputField<T> {
   readonly read: (value: unknown) => T | Problem;
   /** What a form says that leaves the field out (an unticked box is not sent). */
   readonly absentFromForm?: T;
+  /** Whether an optional field is needed beside the other members of this body. */
+  readonly requiredBeside?: (members: Members) => boolean;
 }
 
 export type RequiredField<T> = InputField<T> & { readonly required: true };
@@ -215,7 +217,7 @@ export function readInput<F extends InputFields>(fields: F, body: Body): Input<F
     const value = Object.hasOwn(body.members, name) ? body.members[name] : undefined;
     if (value === undefined) {
       if (body.isForm && declared.absentFromForm !== undefined) values[name] = declared.absentFromForm;
-      else if (declared.required)
+      else if (declared.required || declared.requiredBeside?.(body.members))
         problems[name] = [declared.type === 'file' ? 'No file was submitted.' : 'This field is required.'];
       continue;
     }
