@@ -47,6 +47,12 @@ export async function chooseAccount(binaries: Binaries): Promise<Account> {
   );
 }
 
+/** Whether files of this user may be taken over: root's own starts leave them to root or to nobody. */
+export function isOurs(userId: number): boolean {
+  const own = process.getuid?.();
+  return userId === own || (own === 0 && userId === NOBODY);
+}
+
 async function succeeds(program: string, parameters: readonly string[], options: { uid?: number; gid?: number }) {
   try {
     await run(program, [...parameters], { ...options, env: ENVIRONMENT });
@@ -64,7 +70,7 @@ export async function ensureOwner(folder: string, account: Account): Promise<voi
   const { uid } = await stat(folder);
   const wanted = account.ownerId ?? process.getuid?.();
   if (wanted === undefined || uid === wanted) return;
-  if (account.ownerId === null || (uid !== 0 && uid !== NOBODY)) {
+  if (account.ownerId === null || !isOurs(uid)) {
     throw new DatabaseError(
       `${folder} belongs to the user ${uid}; run the server as that user, or give the folder to the user ${wanted}.`,
     );

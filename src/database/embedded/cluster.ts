@@ -59,8 +59,14 @@ async function makeCluster(folder: string, binaries: Binaries, account: Account)
     await rm(unfinished, { recursive: true, force: true });
     // another process was quicker
     if (isCode(cause, 'ENOTEMPTY') || isCode(cause, 'EEXIST')) return;
-    throw new DatabaseError(`The database could not be made in ${folder}: ${messageOf(cause)}`, { cause });
+    throw new DatabaseError(`The database could not be made in ${folder}: ${reasonOf(cause)}`, { cause });
   }
+}
+
+/** What a program that failed has written, without the command line that the error's own message begins with. */
+function reasonOf(error: unknown): string {
+  const written = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
+  return written === '' ? messageOf(error) : written;
 }
 
 /** Removes what processes that are gone left half-made. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseError } from '../errors.ts';
-import type { Account } from './account.ts';
+import { type Account, isOurs } from './account.ts';
 import { type Binaries, isCode, messageOf } from './binaries.ts';
 import { isAlive } from './cluster.ts';
 
@@ -15,6 +15,7 @@ const SOCKET_PATH_BYTES = 103;
 const SOCKET_NAME = '.s.PGSQL.5432';
 const LOG_BYTES = 10 * 1024 * 1024;
 const STOP_SECONDS = 60;
+const EXIT_SECONDS = 2;
 
 export interface Postmaster {
   readonly processId: number;
@@ -124,17 +125,17 @@ export async function stopPostmaster(folder: string, postmaster: Postmaster): Pr
 
 /** Waits for a postmaster that is already stopping. False: it is still there after a minute. */
 export async function waitForEnd(folder: string, postmaster: Postmaster): Promise<boolean> {
-  const deadline = Date.now() + STOP_SECONDS * 1000;
+  let deadline = Date.now() + STOP_SECONDS * 1000;
+  let fileGone = false;
   while (Date.now() < deadline) {
     if (hasStopped(postmaster)) return true;
-    // In a container nobody may collect an adopted process that has ended: its file says it.
-    if (postmaster.child === null && (await readIfThere(join(folder, 'postmaster.pid'))) === undefined) {
-      await sleep(50);
-      return true;
-    }
     await sleep(10);
+    if (fileGone || (await readIfThere(join(folder, 'postmaster.pid'))) !== undefined) continue;
+    // Removed at its very end. In a container nobody may collect an adopted process that has ended, so this has to do.
+    fileGone = true;
+    deadline = Date.now() + EXIT_SECONDS * 1000;
   }
-  return false;
+  return fileGone;
 }
 
 /** The last lines of the server's log, for error messages. */
@@ -165,9 +166,7 @@ async function makeSocketFolder(folder: string, account: Account): Promise<strin
   const chosen = fits ? near : join(tmpdir(), `hypercube-${key}`);
   await mkdir(chosen, { recursive: true, mode: 0o700 });
   const { uid } = await lstat(chosen);
-  const own = [process.getuid?.(), account.ownerId];
-  if (!own.includes(uid))
-    throw new DatabaseError(`${chosen} belongs to the user ${uid}; it should be ours. Remove it.`);
+  if (!isOurs(uid)) throw new DatabaseError(`${chosen} belongs to the user ${uid}; it should be ours. Remove it.`);
   await chmod(chosen, 0o700);
   if (account.ownerId !== null) await chown(chosen, account.ownerId, account.ownerId);
   return chosen;
