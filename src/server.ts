@@ -10,6 +10,8 @@ import { accountRoutes } from './accounts/routes.ts';
 import { SESSION_COOKIE, setCsrfCookie } from './accounts/sessions.ts';
 import type { Config } from './config.ts';
 import { ENUMERATIONS } from './enumerations.ts';
+import { feedFileRoutes } from './feeds/file-routes.ts';
+import { feedRoutes } from './feeds/routes.ts';
 import { addHealthRoutes, type ReadinessCheck } from './health.ts';
 import { type Context, type Exchange, sendError, sendUnknownPath } from './hypermedia/dispatch.ts';
 import { MalformedRequest } from './hypermedia/errors.ts';
@@ -20,12 +22,16 @@ import { describeApi } from './hypermedia/openapi.ts';
 import type { OpenApiDocument } from './hypermedia/openapi-types.ts';
 import type { Route } from './hypermedia/routes.ts';
 import { schemaRoutes } from './hypermedia/schema-routes.ts';
+import { instanceRoutes } from './instances/routes.ts';
 import type { Services } from './services.ts';
 
 /** Every route of the API, subject by subject. */
 export function routesOf(config: Config, passwords: PasswordCheck): readonly Route[] {
   const routes: readonly Route[] = [
     ...accountRoutes(config),
+    ...feedRoutes,
+    ...feedFileRoutes,
+    ...instanceRoutes,
     ...loginRoutes(passwords, adminPrefixes(config.adminPrefix)),
     ...schemaRoutes({ describe: () => describe(routes, config), setCsrfCookie: giveCsrfCookie }),
   ];
