@@ -11,7 +11,7 @@ import { email, text } from '../hypermedia/input.ts';
 import { type ActionCall, change, creation, item, list, PUBLIC, type Route, SIGNED_IN } from '../hypermedia/routes.ts';
 import type { Services } from '../services.ts';
 import { downloadToken, group, instance, membership, user } from './resources.ts';
-import { changeAccount, createAccount, DEFAULT_GROUPS, usernameProblem } from './rules.ts';
+import { changeAccount, createAccount, DEFAULT_GROUPS, takenProblems, usernameProblem } from './rules.ts';
 import { createDownloadToken } from './tokens.ts';
 
 const withoutSlash = (name: string): string | null => (name.includes('/') ? 'The name may not contain "/".' : null);
@@ -25,6 +25,7 @@ const signUp = creation({
     password: text({ ...password, required: true }),
     email: email({ required: true }),
   },
+  check: ({ services }, { username, email: address }) => takenProblems(services.database, { username, email: address }),
   run: async ({ services, transaction, afterCommit }, { username, ...input }) => {
     if (username === undefined) throw invalid('username', 'This field is required.');
     const id = await createAccount(transaction, { ...input, username });
@@ -64,6 +65,8 @@ function userRoutes(config: Config): readonly Route[] {
       change: change({
         rule: ownAccount,
         input: { password: text(password), email: email({ required: true }) },
+        check: ({ services, path }, { email: address }) =>
+          takenProblems(services.database, { email: address }, path.id),
         run: async ({ transaction, caller, path }, input) => {
           const own = caller.id === path.id;
           await changeAccount(transaction, path.id ?? 0, input, own ? caller.tokenId : null);

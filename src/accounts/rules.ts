@@ -1,9 +1,9 @@
 /** Making and changing accounts. */
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import type { Transaction } from '../database/database.ts';
+import type { Queries, Transaction } from '../database/database.ts';
 import { createTopFolders, createUserHome } from '../files/tree.ts';
-import { InvalidFields, invalid } from '../hypermedia/errors.ts';
+import { InvalidFields } from '../hypermedia/errors.ts';
 import { hashPassword } from '../passwords.ts';
 import type { Services } from '../services.ts';
 import { revokeTokens } from './tokens.ts';
@@ -31,30 +31,30 @@ export function usernameProblem(username: string): string | null {
   return null;
 }
 
-async function requireUnique(
-  transaction: Transaction,
-  column: 'username' | 'email',
-  value: string,
-  exceptId: number,
-): Promise<void> {
-  const taken = await transaction
-    .selectFrom('account')
-    .select('id')
-    .where(sql<boolean>`lower(${sql.ref(column)}) = lower(${value}::text collate pg_c_utf8)`)
-    .where('id', '!=', exceptId)
-    .executeTakeFirst();
-  const what = column === 'username' ? 'user name' : 'e-mail address';
-  if (taken) throw invalid(column, `This ${what} is already taken. Choose another one.`);
+/** Which of a name and an address somebody else has, whatever their case. */
+export async function takenProblems(
+  database: Queries,
+  wanted: { readonly username?: string | undefined; readonly email?: string | undefined },
+  exceptId = 0,
+): Promise<Record<string, string[]>> {
+  const { rows } = await sql<{ username: boolean; email: boolean }>`select
+    exists (select from account where lower(username) = lower(${wanted.username ?? null}::text collate pg_c_utf8) and id <> ${exceptId}) as username,
+    exists (select from account where lower(email) = lower(${wanted.email ?? null}::text collate pg_c_utf8) and id <> ${exceptId}) as email`.execute(
+    database,
+  );
+  return {
+    ...(rows[0]?.username && { username: ['This user name is already taken. Choose another one.'] }),
+    ...(rows[0]?.email && { email: ['This e-mail address is already in use. Choose another one.'] }),
+  };
 }
 
-async function requireUniqueAccount(transaction: Transaction, account: NewAccount): Promise<void> {
-  const problems: Record<string, string[]> = {};
-  for (const column of ['username', 'email'] as const) {
-    await requireUnique(transaction, column, account[column], 0).catch((error: unknown) => {
-      if (!(error instanceof InvalidFields)) throw error;
-      problems[column] = [error.message];
-    });
-  }
+/** The check before is for the reader; this one, under the lock, is for truth. */
+async function requireUnique(
+  transaction: Transaction,
+  wanted: { username?: string; email?: string },
+  exceptId = 0,
+): Promise<void> {
+  const problems = await takenProblems(transaction, wanted, exceptId);
   if (Object.keys(problems).length > 0) throw new InvalidFields(problems);
 }
 
@@ -67,7 +67,7 @@ async function lockAccounts(transaction: Transaction): Promise<void> {
 export async function createAccount(transaction: Transaction, account: NewAccount): Promise<number> {
   const password_hash = await hashPassword(account.password);
   await lockAccounts(transaction);
-  await requireUniqueAccount(transaction, account);
+  await requireUnique(transaction, { username: account.username, email: account.email });
   const { id } = await transaction
     .insertInto('account')
     .values({
@@ -110,7 +110,7 @@ export async function changeAccount(
 ): Promise<void> {
   if (change.email !== undefined) {
     await lockAccounts(transaction);
-    await requireUnique(transaction, 'email', change.email, accountId);
+    await requireUnique(transaction, { email: change.email }, accountId);
     await transaction.updateTable('account').set({ email: change.email }).where('id', '=', accountId).execute();
   }
   if (change.password !== undefined) await setPassword(transaction, accountId, change.password, sparedTokenId);

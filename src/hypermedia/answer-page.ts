@@ -65,7 +65,7 @@ function nameOf(item: Members): string {
 const ENVELOPE = ['url', 'template', 'queries', 'collection_links'];
 
 function itemHtml(item: Members, origin: string, heading: boolean): string {
-  const fields = Object.entries(item).filter(([name]) => !ENVELOPE.includes(name));
+  const fields = Object.entries(item).filter(([name]) => !ENVELOPE.includes(name) && !(heading && name === 'id'));
   const isOwn = (value: unknown): value is string => isAddress(value) && value.startsWith(`${origin}/`);
   const own = fields.filter((field): field is [string, string] => isOwn(field[1]));
   const others = fields.filter(([, value]) => !isOwn(value));
@@ -136,7 +136,7 @@ function headingOf(segments: readonly string[], content: unknown): string {
   const words = segments.slice(segments.indexOf('v1') + 1).filter((word) => word !== 'search');
   const name = isMembers(content) ? nameOf(content) : '';
   const place = words.length === 0 ? 'feeds' : words.join(' ');
-  return `${place}${segments.at(-1) === 'search' ? ': search' : ''}${name === '' ? '' : `: ${name}`}`;
+  return `${place.charAt(0).toUpperCase()}${place.slice(1)}${segments.at(-1) === 'search' ? ': search' : ''}${name === '' ? '' : `: ${name}`}`;
 }
 
 function bodyHtml({ status, content }: PageContent, address: URL | null): string {

@@ -1,6 +1,6 @@
 /** Lists, searches, items and special routes as endpoints. */
 import type { Kysely } from 'kysely';
-import { type Caller, ROLES, type Role } from '../access/caller.ts';
+import { anyone, type Caller, ROLES, type Role } from '../access/caller.ts';
 import { bodyOptions, inTransaction, withBody } from './actions.ts';
 import type { NamedLink } from './answer.ts';
 import { addressOf, type Endpoint, type Exchange, queryOf, sendAnswer } from './dispatch.ts';
@@ -76,7 +76,8 @@ async function requireParent(selection: ItemSelection | null, route: ListRoute, 
 
 export function listEndpoint(database: Kysely<never>, route: ListRoute): Endpoint {
   const selection = new ListSelection(database, { of: route.of, where: route.where, order: route.order });
-  const itemSelection = new ItemSelection(database, route.of, null);
+  // whoever made an object sees it once, even a new account that is not logged in yet
+  const itemSelection = new ItemSelection(database, route.of, anyone);
   const readable = parentSelection(database, route, 'read');
   const creatable = parentSelection(database, route, 'create');
   const shapes = new Shapes(route.of);

@@ -206,18 +206,20 @@ export const file = maker<ReceivedFile, object>(() => ({
   read: (value) => (isReceivedFile(value) ? value : new Problem(NO_FILE)),
 }));
 
-/**
- * Checks all members of a body at once.
- * @throws {InvalidFields} with every field that is wrong
- */
-export function readInput<F extends InputFields>(fields: F, body: Body): Input<F> {
+export interface Inspected {
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly problems: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Checks all members of a body at once, each by itself. */
+export function inspect(fields: InputFields, body: Body): Inspected {
   const problems: Record<string, string[]> = {};
   const values: Record<string, unknown> = {};
   for (const [name, declared] of Object.entries(fields)) {
     const value = Object.hasOwn(body.members, name) ? body.members[name] : undefined;
     if (value === undefined) {
       if (body.isForm && declared.absentFromForm !== undefined) values[name] = declared.absentFromForm;
-      else if (declared.required || declared.requiredBeside?.(body.members))
+      else if (declared.required)
         problems[name] = [declared.type === 'file' ? 'No file was submitted.' : 'This field is required.'];
       continue;
     }
@@ -225,6 +227,16 @@ export function readInput<F extends InputFields>(fields: F, body: Body): Input<F
     if (read instanceof Problem) problems[name] = [read.text];
     else values[name] = read;
   }
+  return { values, problems };
+}
+
+/** @throws {InvalidFields} with every field that is wrong */
+export function readInput<F extends InputFields>(fields: F, body: Body): Input<F> {
+  return accept<F>(inspect(fields, body));
+}
+
+/** The values, if nothing is wrong. @throws {InvalidFields} */
+export function accept<F extends InputFields>({ values, problems }: Inspected): Input<F> {
   if (Object.keys(problems).length > 0) throw new InvalidFields(problems);
-  return values as Input<F>; // every required field was found above, and every value came from its own reader
+  return values as Input<F>; // every required field was found, and every value came from its own reader
 }

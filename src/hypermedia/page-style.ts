@@ -10,10 +10,10 @@ a:hover, a:focus-visible { text-decoration: underline; }
 header { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; align-items: baseline; padding: .9rem 0;
   border-bottom: 1px solid var(--line); }
 header strong { margin-right: auto; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: .25rem 0 1rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 1.2rem 0 .8rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin: 0; overflow-wrap: anywhere; }
 h2 small, .quiet { color: var(--quiet); font-weight: normal; }
-.trail { margin: 1rem 0 0; color: var(--quiet); font-size: .9rem; overflow-wrap: anywhere; }
+.trail { margin: 1rem 0 -.9rem; color: var(--quiet); font-size: .9rem; overflow-wrap: anywhere; }
 .links { display: flex; flex-wrap: wrap; gap: .3rem .9rem; margin: .6rem 0; }
 .paging { display: flex; gap: 1.25rem; align-items: baseline; margin: 1rem 0; }
 article, section { border: 1px solid var(--line); border-radius: .5rem; padding: .8rem 1rem; margin: .8rem 0; }

@@ -114,7 +114,7 @@ export function renderReference(document: OpenApiDocument): string {
   const { title, description } = document.info;
   return pageFrame(
     `${title} reference`,
-    `<h1>${escapeHtml(title)} reference</h1><p>${escapeHtml(description)}</p>
+    `<h1>${escapeHtml(title)} reference</h1><p>${escapeHtml(description).replace(/`([^`]*)`/g, '<code>$1</code>')}</p>
 <p>The same for programs: <a href="/schema/?format=yaml">OpenAPI as YAML</a>, <a href="/schema/?format=json">as JSON</a>.</p>
 <nav class="links">${contents.join('')}<a href="#components">components</a></nav>${sections.join('')}<h1 id="components">Components</h1>${components.join('')}`,
   );

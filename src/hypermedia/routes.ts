@@ -16,7 +16,7 @@ import type { Services } from '../services.ts';
 import type { BodyType } from './body.ts';
 import type { Exchange } from './dispatch.ts';
 import type { Filter } from './filters.ts';
-import { type Body, type Input, type InputFields, readInput } from './input.ts';
+import { accept, type Body, type Input, type InputFields, inspect } from './input.ts';
 import type { Links } from './links.ts';
 import type { Content, Schema } from './openapi-types.ts';
 import type { Resource } from './resource.ts';
@@ -94,6 +94,8 @@ interface ActionInput<F extends InputFields> {
   readonly documented?: InputFields;
   /** For OpenAPI: the media types of the body, where not every one makes sense. */
   readonly bodies?: readonly BodyType[];
+  /** Looks at the fields that are right by themselves, and tells which are wrong all the same (a name that is taken). */
+  readonly check?: (call: Call, input: Partial<Input<F>>) => Promise<Readonly<Record<string, readonly string[]>>>;
 }
 
 interface Run<F extends InputFields, R> extends ActionInput<F> {
@@ -108,7 +110,7 @@ interface AskAndRun<F extends InputFields, R> extends ActionInput<F> {
 type ActionDeclaration<F extends InputFields, R> = Run<F, R> | AskAndRun<F, R>;
 
 function action<F extends InputFields, R>(declaration: ActionDeclaration<F, R>): Action<R> {
-  const { input, documented, bodies } = declaration;
+  const { input, documented, bodies, check } = declaration;
   return {
     fields: documented ?? (typeof input === 'function' ? {} : input),
     ...(bodies !== undefined && { bodies }),
@@ -117,8 +119,12 @@ function action<F extends InputFields, R>(declaration: ActionDeclaration<F, R>):
       return {
         fields,
         read: async (body, asking) => {
-          const values = readInput(fields, body);
-          return 'ask' in declaration ? declaration.ask(asking, values) : (acting) => declaration.run(acting, values);
+          const { values, problems } = inspect(fields, body);
+          const further = check ? await check(asking, accept<F>({ values, problems: {} })) : {};
+          const accepted = accept<F>({ values, problems: { ...further, ...problems } });
+          return 'ask' in declaration
+            ? declaration.ask(asking, accepted)
+            : (acting) => declaration.run(acting, accepted);
         },
       };
     },

@@ -127,7 +127,7 @@ const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
 
 /** Swagger UI sets styles on elements, and its icons are data addresses; all scripts come from here. */
 const SWAGGER_SECURITY_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 /** A session's caller may try writing requests: they carry the proof that they come from this page. */
