@@ -74,12 +74,9 @@ program
   .command('add')
   .description('register a plugin')
   .argument('<descriptor>', 'JSON file that describes it')
-  .option(
-    '--compute <names>',
-    'compute resources that it runs on, separated by commas; needed for all but built-in ones',
-  )
+  .requiredOption('--compute <names>', 'compute resources that it runs on, separated by commas')
   .option('--owner <username>', 'to whom it belongs')
-  .action(async (descriptor: string, options: { compute?: string; owner?: string }) =>
+  .action(async (descriptor: string, options: { compute: string; owner?: string }) =>
     (await import('./commands/plugin.ts')).addPlugin(descriptor, options),
   );
 

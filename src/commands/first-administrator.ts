@@ -6,8 +6,13 @@ import { join } from 'node:path';
 import { type Administrator, ensureAdministrator } from '../accounts/rules.ts';
 import type { Services } from '../services.ts';
 
+export interface FirstAdministrator extends Administrator {
+  /** Where a generated password is kept. */
+  readonly file: string;
+}
+
 /** @returns what to tell the operator; `password` is null unless it was generated now */
-export async function prepareAdministrator(services: Services): Promise<Administrator & { readonly file: string }> {
+export async function prepareAdministrator(services: Services): Promise<FirstAdministrator> {
   const { config } = services;
   const file = join(config.data, 'admin-password');
   if (config.adminPassword !== null || (await hasAdministrator(services))) {
@@ -17,6 +22,14 @@ export async function prepareAdministrator(services: Services): Promise<Administ
   const password = await keepPassword(file);
   const made = await ensureAdministrator({ ...services, config: { ...config, adminPassword: password } });
   return { ...made, password: made.created ? password : null, file };
+}
+
+/** Shows a generated password, this once. */
+export function tellPassword({ username, password, file }: FirstAdministrator): void {
+  if (password === null) return;
+  process.stderr.write(
+    `The administrator is "${username}" with the password ${password}\n(it is shown this once, and kept in ${file})\n`,
+  );
 }
 
 async function hasAdministrator({ database }: Services): Promise<boolean> {

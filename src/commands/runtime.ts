@@ -4,7 +4,9 @@ import { type ConnectionOptions, createPool } from '../database/database.ts';
 import { type EmbeddedDatabase, openEmbedded } from '../database/embedded.ts';
 import { migrate } from '../database/migrate.ts';
 import { createLog, type Log } from '../log.ts';
+import { ensureBuiltinPlugins } from '../plugins/builtin.ts';
 import { type OpenServices, openServices, type Services } from '../services.ts';
+import { type FirstAdministrator, prepareAdministrator, tellPassword } from './first-administrator.ts';
 
 export interface RuntimeOptions {
   readonly config: Config;
@@ -17,6 +19,7 @@ export interface RuntimeOptions {
 
 export interface Runtime {
   readonly services: Services;
+  readonly administrator: FirstAdministrator;
   close(): Promise<void>;
 }
 
@@ -50,26 +53,27 @@ async function migrateWith(connection: ConnectionOptions, log: Log): Promise<voi
   }
 }
 
+/** Opens everything, and makes what has to be there from the first start on. */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const database = await openMigrated(options);
-  let services: OpenServices;
+  let services: OpenServices | null = null;
+  const close = async () => {
+    try {
+      await services?.close();
+    } finally {
+      await database.close();
+    }
+  };
   try {
     services = await openServices(options.config, database.connection, options.log);
+    services.process.on('lost', options.onLost);
+    const administrator = await prepareAdministrator(services);
+    await ensureBuiltinPlugins(services);
+    return { services, administrator, close };
   } catch (error) {
-    await database.close();
+    await close();
     throw error;
   }
-  services.process.on('lost', options.onLost);
-  return {
-    services,
-    async close() {
-      try {
-        await services.close();
-      } finally {
-        await database.close();
-      }
-    },
-  };
 }
 
 /** For commands that do one thing: opens everything, does it, and closes everything. Logs go to standard error. */
@@ -83,6 +87,7 @@ export async function withServices<T>(work: (services: Services) => Promise<T>):
     onLost: (error) => log.error({ err: error }, 'the database was lost'),
   });
   try {
+    tellPassword(runtime.administrator);
     return await work(runtime.services);
   } finally {
     await runtime.close();

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Config, loadConfig } from '../config.ts';
 import { createLog, type Log } from '../log.ts';
-import { prepareAdministrator } from './first-administrator.ts';
+import { tellPassword } from './first-administrator.ts';
 import { openRuntime } from './runtime.ts';
 import { Shutdown } from './shutdown.ts';
 
@@ -20,13 +20,13 @@ export async function serve(options: ServeOptions): Promise<void> {
   modules.catch(() => undefined);
   const runtime = await openRuntime({ config, log, asServer: true, onLost: shutdown.fail });
   try {
-    const administrator = await prepareAdministrator(runtime.services);
     const [{ buildServer }, jobs] = await modules;
     const app = await buildServer(runtime.services);
     const worker = await jobs?.startWorker(runtime.services);
     try {
       const address = await app.listen({ host: config.host, port: config.port });
-      announce(config, address, administrator);
+      process.stderr.write(`Hypercube is ready at ${config.baseUrl ?? address}/api/v1/\n`);
+      tellPassword(runtime.administrator);
       const { error } = await shutdown.requested;
       report(log, error);
     } finally {
@@ -36,21 +36,6 @@ export async function serve(options: ServeOptions): Promise<void> {
   } finally {
     await runtime.close();
   }
-}
-
-function announce(
-  config: Config,
-  address: string,
-  administrator: { username: string; password: string | null; file: string },
-): void {
-  const lines = [`Hypercube is ready at ${config.baseUrl ?? address}/api/v1/`];
-  if (administrator.password !== null) {
-    lines.push(
-      `The administrator is "${administrator.username}" with the password ${administrator.password}`,
-      `(it is shown this once, and kept in ${administrator.file})`,
-    );
-  }
-  process.stderr.write(`${lines.join('\n')}\n`);
 }
 
 export function report(log: Log, error: Error | null): void {
