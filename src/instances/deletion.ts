@@ -2,6 +2,8 @@
 import { sql } from 'kysely';
 import type { Transaction } from '../database/database.ts';
 import { enqueue } from '../jobs/queue.ts';
+import { deleteTreeRows, NO_PROCESS } from '../jobs/tree-removal.ts';
+import { deleteInstanceRows, instanceFolders, withDescendants } from './folders.ts';
 import { cancelFeed, cancelTree } from './transitions.ts';
 
 /** Marks an instance for deletion and cancels it with all that depends on it. Again while pending: nothing changes. */
@@ -28,4 +30,23 @@ export async function requestFeedDeletion(transaction: Transaction, feedId: numb
   if (marked.numUpdatedRows === 0n) return;
   await cancelFeed(transaction, feedId);
   await enqueue(transaction, 'deleteFeed', { feedId });
+}
+
+/**
+ * Deletes all instances of a plugin with all that descends from them, whoever they belong to. Jobs are ended and bytes are
+ * removed in the background.
+ * @returns the ids of the instances that went
+ */
+export async function deleteInstancesOfPlugin(transaction: Transaction, pluginId: number): Promise<number[]> {
+  const own = await transaction.selectFrom('plugin_instance').select('id').where('plugin_id', '=', pluginId).execute();
+  for (const { id } of own) await cancelTree(transaction, id);
+  const { rows } = await withDescendants(sql`select id from plugin_instance where plugin_id = ${pluginId}`)
+    .$castTo<{ id: number }>()
+    .execute(transaction);
+  const ids = sql`select unnest(${rows.map(({ id }) => id)}::bigint[])`;
+  const folders = await instanceFolders(transaction, ids);
+  await deleteInstanceRows(transaction, ids);
+  const removals = await deleteTreeRows(transaction, NO_PROCESS, folders, 'with links to them');
+  for (const { id } of removals) await enqueue(transaction, 'removeFromStorage', { intentId: id });
+  return rows.map(({ id }) => id);
 }

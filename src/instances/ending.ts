@@ -1,6 +1,7 @@
 /** What follows when instances end, in the transaction of the end itself. */
 import { sql } from 'kysely';
 import type { Transaction } from '../database/database.ts';
+import { isLimited } from '../jobs/admission.ts';
 import { enqueue, enqueueAdvance } from '../jobs/queue.ts';
 import type { FinalStatus, Status } from './status.ts';
 
@@ -50,17 +51,18 @@ async function wakeChildren(transaction: Transaction, succeeded: readonly Ended[
   );
 }
 
-/** Gives back the slots that instances had on their compute resources. */
+/** Has the slots given away that instances had, or stood next in line for, on compute resources with few of them. */
 export async function freeSlots(transaction: Transaction, instanceIds: readonly number[]): Promise<void> {
-  const freed = await transaction
-    .updateTable('plugin_instance')
-    .set({ admitted: false })
-    .where('id', 'in', instanceIds)
-    .where('admitted', '=', true)
-    .returning('compute_resource_id')
+  const resources = await transaction
+    .selectFrom('plugin_instance')
+    .innerJoin('compute_resource', 'compute_resource.id', 'plugin_instance.compute_resource_id')
+    .select(['compute_resource.id', 'compute_url'])
+    .distinct()
+    .where('plugin_instance.id', 'in', instanceIds)
     .execute();
-  const resources = new Set(freed.flatMap(({ compute_resource_id: id }) => (id === null ? [] : [id])));
-  for (const computeResourceId of resources) await enqueue(transaction, 'admit', { computeResourceId });
+  for (const { id, compute_url: url } of resources) {
+    if (isLimited(url)) await enqueue(transaction, 'admit', { computeResourceId: id });
+  }
 }
 
 async function scheduleCleanUp(transaction: Transaction, instanceIds: readonly number[]): Promise<void> {

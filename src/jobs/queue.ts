@@ -25,6 +25,7 @@ export interface Tasks {
   deleteInstance: { readonly instanceId: number };
   deleteFeed: { readonly feedId: number };
   deleteFolder: { readonly folderId: number };
+  removeFromStorage: { readonly intentId: number };
 }
 
 export type TaskName = keyof Tasks;
@@ -47,6 +48,7 @@ const MAX_ATTEMPTS: Record<TaskName, number> = {
   deleteInstance: 4,
   deleteFeed: 4,
   deleteFolder: 4,
+  removeFromStorage: 25,
 };
 
 const ID_NAME: { readonly [Name in TaskName]: keyof Tasks[Name] & string } = {
@@ -57,6 +59,7 @@ const ID_NAME: { readonly [Name in TaskName]: keyof Tasks[Name] & string } = {
   deleteInstance: 'instanceId',
   deleteFeed: 'feedId',
   deleteFolder: 'folderId',
+  removeFromStorage: 'intentId',
 };
 
 export class InvalidPayload extends Error {

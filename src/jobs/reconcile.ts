@@ -1,0 +1,128 @@
+/**
+ * Looks for what nobody works on: after a start, and from time to time. It is what makes up for processes that vanish between
+ * two steps; while all goes well it finds nothing.
+ */
+import { sql } from 'kysely';
+import { sweepExpired } from '../accounts/tokens.ts';
+import type { Database } from '../database/database.ts';
+import { findDeadProcesses, forgetProcess } from '../database/processes.ts';
+import { admit, isLimited } from './admission.ts';
+import { MOST_ATTEMPTS } from './cleanup.ts';
+import type { JobContext } from './context.ts';
+import { enqueue, enqueueAdvance } from './queue.ts';
+
+export async function reconcile(context: JobContext): Promise<void> {
+  await takeOverFromDead(context);
+  await unlockUnclaimed(context);
+  await resumeInstances(context);
+  await admitEverywhere(context);
+  await resumeCleanUps(context);
+  await describeSilentResources(context);
+  await keepOwnWatches(context);
+  await sweepExpired(context.services.database);
+}
+
+/** Unlocks the jobs of processes that have died, and settles what they left in storage. */
+async function takeOverFromDead({ services }: JobContext): Promise<void> {
+  const { database, storage, log } = services;
+  const dead = await findDeadProcesses(database);
+  if (dead.length === 0) return;
+  await unlockJobs(
+    database,
+    dead.flatMap((process) => process.workerIds),
+  );
+  const ids = dead.map(({ id }) => id);
+  await settleIntents(services, ids);
+  await storage.removeLeftovers(ids);
+  for (const id of ids) await forgetProcess(database, id);
+  log.info({ processes: ids }, 'took over from server processes that have ended without notice');
+}
+
+/** Unlocks the jobs of workers that no process has recorded: it died just after it had taken its first ones. */
+async function unlockUnclaimed({ services }: JobContext): Promise<void> {
+  const { rows } = await sql<{ locked_by: string }>`
+    select distinct j.locked_by from graphile_worker.jobs j
+    where j.locked_at < now() - interval '1 minute'
+      and not exists (select from server_process p where j.locked_by = any(p.worker_ids))`.execute(services.database);
+  if (rows.length > 0)
+    await unlockJobs(
+      services.database,
+      rows.map((row) => row.locked_by),
+    );
+}
+
+async function unlockJobs(database: Database, workerIds: readonly string[]): Promise<void> {
+  await sql`select graphile_worker.force_unlock_workers(${[...workerIds]}::text[])`.execute(database);
+}
+
+/** Enqueues active instances that no job is queued for, no living process watches, and that wait for nothing else. */
+async function resumeInstances({ services }: JobContext): Promise<void> {
+  const { rows } = await sql<{ id: number }>`
+    select i.id from plugin_instance i
+    where i.active and i.watched_by is null
+      and not (i.status = 'scheduled' and not i.admitted and exists (
+        select from compute_resource c where c.id = i.compute_resource_id and c.compute_url ~ '^(process|docker|unix|tcp):'))
+      and not (i.status in ('created', 'waiting') and exists (
+        select from plugin_instance_parent link join plugin_instance parent on parent.id = link.parent_id
+        where link.plugin_instance_id = i.id and parent.active))
+      and not exists (
+        select from graphile_worker.jobs j where j.key = 'advance:' || i.id
+          and (j.locked_at is not null or j.attempts < j.max_attempts))
+    order by i.id`.execute(services.database);
+  if (rows.length === 0) return;
+  services.log.info({ instances: rows.length }, 'resuming plugin instances that nobody worked on');
+  await enqueueAdvance(
+    services.database,
+    rows.map(({ id }) => id),
+  );
+}
+
+async function admitEverywhere({ services }: JobContext): Promise<void> {
+  const waiting = await services.database
+    .selectFrom('plugin_instance')
+    .innerJoin('compute_resource', 'compute_resource.id', 'plugin_instance.compute_resource_id')
+    .select(['compute_resource.id', 'compute_url'])
+    .distinct()
+    .where('active', '=', true)
+    .where('status', '=', 'scheduled')
+    .where('admitted', '=', false)
+    .execute();
+  for (const { id, compute_url: url } of waiting) {
+    if (isLimited(url)) await admit(services.database, id, services.config.jobSlots);
+  }
+}
+
+/** Clean-ups whose job was lost; those that have been given up stay as a record for the operator. */
+async function resumeCleanUps({ services }: JobContext): Promise<void> {
+  const { rows } = await sql<{ id: number }>`
+    select c.id from compute_cleanup c
+    where c.attempts <= ${MOST_ATTEMPTS} and not exists (
+      select from graphile_worker.jobs j where j.key = 'cleanUp:' || c.id
+        and (j.locked_at is not null or j.attempts < j.max_attempts))`.execute(services.database);
+  for (const { id } of rows) await enqueue(services.database, 'cleanUp', { cleanupId: id });
+}
+
+async function describeSilentResources({ services }: JobContext): Promise<void> {
+  const silent = await services.database
+    .selectFrom('compute_resource')
+    .select('id')
+    .where('described_at', 'is', null)
+    .execute();
+  for (const { id } of silent) {
+    await enqueue(services.database, 'describeComputeResource', { computeResourceId: id });
+  }
+}
+
+/** Stops waiting for instances that have ended, or that another process has taken on. */
+async function keepOwnWatches({ services, watchers }: JobContext): Promise<void> {
+  const watched = watchers.watched();
+  if (watched.length === 0) return;
+  const own = await services.database
+    .selectFrom('plugin_instance')
+    .select('id')
+    .where('id', 'in', watched)
+    .where('active', '=', true)
+    .where('watched_by', '=', services.process.id)
+    .execute();
+  watchers.keepOnly(new Set(own.map(({ id }) => id)));
+}
