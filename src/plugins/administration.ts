@@ -10,6 +10,7 @@ import type { IncomingFile } from '../storage/storage.ts';
 import { registerAgain } from './builtin.ts';
 import { type PluginDescriptor, parseDescriptor, parseDescriptorFile } from './descriptor.ts';
 import {
+  computeNamesProblems,
   findComputeResources,
   findPlugin,
   insertPlugin,
@@ -67,9 +68,9 @@ async function registerFromStore(
 
 export const pluginCreation = creation({
   input: { fname: file(), compute_names, plugin_store_url: url({ blank: true }) },
+  check: ({ services }, { compute_names: names }) => computeNamesProblems(services.database, names),
   ask: async (call, input) => {
     const names = splitNames(input.compute_names);
-    await findComputeResources(call.services.database, names);
     const { fname, plugin_store_url } = input;
     if (fname) {
       const descriptor = await readDescriptorFile(call.services, fname.content);

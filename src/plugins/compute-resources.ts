@@ -7,10 +7,10 @@ import { anyone } from '../access/caller.ts';
 import type { EngineDescription } from '../compute/engine.ts';
 import { ComputeError, ServiceUnreachable } from '../compute/errors.ts';
 import { computeUrlProblem, engineFor } from '../compute/registry.ts';
-import type { Transaction } from '../database/database.ts';
+import type { Queries, Transaction } from '../database/database.ts';
 import type { ComputeResource } from '../database/generated.ts';
-import { invalid, invalidObject, NotFound } from '../hypermedia/errors.ts';
-import { type Input, integer, isHttpUrl, type Members, text, url } from '../hypermedia/input.ts';
+import { InvalidFields, invalid, invalidObject, NotFound } from '../hypermedia/errors.ts';
+import { type Input, integer, isHttpUrl, type Members, readInput, text, url } from '../hypermedia/input.ts';
 import { type ActionCall, type Call, change, creation } from '../hypermedia/routes.ts';
 import { enqueue } from '../jobs/queue.ts';
 import type { Services } from '../services.ts';
@@ -155,18 +155,27 @@ async function askLater(transaction: Transaction, id: number, description: Engin
   await enqueue(transaction, 'describeComputeResource', { computeResourceId: id }, { delaySeconds: RETRY_SECONDS });
 }
 
-async function requireFreeName({ database }: Services, name: string, ownId: number): Promise<void> {
+/** What is wrong with a name. */
+async function nameProblems(
+  database: Queries,
+  name: string | undefined,
+  ownId: number,
+): Promise<Record<string, string[]>> {
+  if (name === undefined) return {};
   const taken = await database
     .selectFrom('compute_resource')
     .select('id')
     .where('name', '=', name)
     .where('id', '!=', ownId)
     .executeTakeFirst();
-  if (taken) throw nameTaken(name);
+  return taken ? { name: [`There is already a compute resource named "${name}". Choose another name.`] } : {};
 }
 
-function nameTaken(name: string) {
-  return invalid('name', `There is already a compute resource named "${name}". Choose another name.`);
+/** With the catalogue locked the name stays free until the end of the transaction. @throws {InvalidFields} */
+async function requireFreeName(transaction: Transaction, name: string, ownId: number): Promise<void> {
+  await lockCatalogue(transaction);
+  const problems = await nameProblems(transaction, name, ownId);
+  if (Object.keys(problems).length > 0) throw new InvalidFields(problems);
 }
 
 /** Checks a new resource and asks its service; gives what stores it. */
@@ -174,33 +183,35 @@ async function prepareCreation(
   services: Services,
   fields: Fields,
 ): Promise<(transaction: Transaction) => Promise<number>> {
-  await requireFreeName(services, fields.name, 0);
   const settings = settingsOf(services, fields, NOTHING);
   const description = await askService(services, settings, 0);
   return async (transaction) => {
-    await lockCatalogue(transaction);
-    const made = await transaction
+    await requireFreeName(transaction, settings.name, 0);
+    const { id } = await transaction
       .insertInto('compute_resource')
       .values({ ...settings, ...describedColumns(description) })
-      .onConflict((conflict) => conflict.column('name').doNothing())
       .returning('id')
-      .executeTakeFirst();
-    if (!made) throw nameTaken(settings.name);
-    await askLater(transaction, made.id, description);
-    return made.id;
+      .executeTakeFirstOrThrow();
+    await askLater(transaction, id, description);
+    return id;
   };
 }
 
 export const computeResourceCreation = creation({
   input: NEW_FIELDS,
+  check: ({ services }, { name }) => nameProblems(services.database, name, 0),
   ask: async ({ services }, fields) => {
     const store = await prepareCreation(services, fields);
     return ({ transaction }: ActionCall) => store(transaction);
   },
 });
 
-/** Registers a compute resource, as the command line does; its fields are those of the administration API. @returns its id */
-export async function addComputeResource(services: Services, fields: Fields): Promise<number> {
+/**
+ * Registers a compute resource, as the command line does.
+ * @param members those of a request to the administration API @returns its id @throws {InvalidFields}
+ */
+export async function addComputeResource(services: Services, members: Members): Promise<number> {
+  const fields = readInput(NEW_FIELDS, { members, isForm: false });
   const store = await prepareCreation(services, fields);
   return services.database.transaction().execute(store);
 }
@@ -213,18 +224,10 @@ async function prepareChange({ services, path }: Call, fields: Fields): Promise<
     .where('id', '=', id)
     .executeTakeFirst();
   if (!present) throw new NotFound('compute resource');
-  await requireFreeName(services, fields.name, id);
   const settings = settingsOf(services, fields, present);
   const description = await askService(services, settings, id);
   return async ({ transaction }) => {
-    await lockCatalogue(transaction);
-    const taken = await transaction
-      .selectFrom('compute_resource')
-      .select('id')
-      .where('name', '=', settings.name)
-      .where('id', '!=', id)
-      .executeTakeFirst();
-    if (taken) throw nameTaken(settings.name);
+    await requireFreeName(transaction, settings.name, id);
     const changed = await transaction
       .updateTable('compute_resource')
       .set({ ...settings, ...describedColumns(description), modification_date: sql<string>`now()` })
@@ -237,7 +240,12 @@ async function prepareChange({ services, path }: Call, fields: Fields): Promise<
   };
 }
 
-export const computeResourceChange = change({ rule: anyone, input: FIELDS, ask: prepareChange });
+export const computeResourceChange = change({
+  rule: anyone,
+  input: FIELDS,
+  check: ({ services, path }, { name }) => nameProblems(services.database, name, path.id ?? 0),
+  ask: prepareChange,
+});
 
 /** @throws {InvalidFields} while a plugin has no other compute resource */
 export async function removeComputeResource({

@@ -14,22 +14,38 @@ export function splitNames(names: string): readonly string[] {
   return [...new Set(names.split(',').map((name) => name.trim()))].filter((name) => name !== '');
 }
 
-/** @throws {InvalidFields} naming `compute_names` for an unknown one, or for none at all */
-export async function findComputeResources(database: Queries, names: readonly string[]): Promise<readonly number[]> {
-  if (names.length === 0)
-    throw invalid('compute_names', 'Name at least one compute resource; separate several with commas.');
+async function lookUp(
+  database: Queries,
+  names: readonly string[],
+): Promise<{ ids: readonly number[]; problem: string | null }> {
+  if (names.length === 0) {
+    return { ids: [], problem: 'Name at least one compute resource; separate several with commas.' };
+  }
   const found = await database
     .selectFrom('compute_resource')
     .select(['id', 'name'])
     .where('name', 'in', names)
     .execute();
-  const missing = names.filter((name) => !found.some((resource) => resource.name === name));
-  if (missing.length > 0)
-    throw invalid(
-      'compute_names',
-      `There is no compute resource named ${missing.map((name) => `"${name}"`).join(', ')}.`,
-    );
-  return found.map(({ id }) => id);
+  const missing = names.filter((name) => !found.some((resource) => resource.name === name)).map((name) => `"${name}"`);
+  const problem = missing.length > 0 ? `There is no compute resource named ${missing.join(', ')}.` : null;
+  return { ids: found.map(({ id }) => id), problem };
+}
+
+/** What is wrong with a body's `compute_names`, for the reader; `findComputeResources` is for truth. */
+export async function computeNamesProblems(
+  database: Queries,
+  names: string | undefined,
+): Promise<Record<string, string[]>> {
+  if (names === undefined) return {};
+  const { problem } = await lookUp(database, splitNames(names));
+  return problem === null ? {} : { compute_names: [problem] };
+}
+
+/** @throws {InvalidFields} naming `compute_names` for an unknown one, or for none at all */
+export async function findComputeResources(database: Queries, names: readonly string[]): Promise<readonly number[]> {
+  const { ids, problem } = await lookUp(database, names);
+  if (problem !== null) throw invalid('compute_names', problem);
+  return ids;
 }
 
 export interface KnownPlugin {

@@ -193,6 +193,4 @@ const adminRoutes: readonly Route[] = [
   }),
 ];
 
-export function catalogueRoutes(): readonly Route[] {
-  return [...publicRoutes, ...adminRoutes];
-}
+export const catalogueRoutes: readonly Route[] = [...publicRoutes, ...adminRoutes];
