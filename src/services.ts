@@ -30,11 +30,20 @@ export async function openServices(config: Config, connection: ConnectionOptions
   const pool = createPool(connection, config.databasePoolSize + 1, (error) =>
     log.warn({ err: error }, 'a database connection broke; another one takes its place'),
   );
-  const process = await ServerProcess.register(pool);
-  const storage = await FilesystemStorage.open(join(config.data, 'storage'), process.id);
+  let process: ServerProcess | null = null;
   const close = async (): Promise<void> => {
-    await process.release();
-    await pool.end();
+    try {
+      await process?.release();
+    } finally {
+      await pool.end();
+    }
   };
-  return { config, log, pool, database: createDatabase(pool), secrets, storage, process, close };
+  try {
+    process = await ServerProcess.register(pool);
+    const storage = await FilesystemStorage.open(join(config.data, 'storage'), process.id);
+    return { config, log, pool, database: createDatabase(pool), secrets, storage, process, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }

@@ -13,6 +13,9 @@ export class CommandError extends Error {
 /** Expected failures by their message; anything else with its stack, because it is a fault of the program. */
 export function describeFailure(error: unknown): string {
   if (error instanceof InvalidFields) return fieldsText(error);
+  if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
+    return `hypercube: ${error.message}. Another program has the port; set HYPERCUBE_PORT to a free one.`;
+  }
   if (isExpected(error)) return `hypercube: ${error.message}`;
   return `hypercube: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
 }

@@ -4,7 +4,7 @@ import { type Config, loadConfig } from '../config.ts';
 import { createLog, type Log } from '../log.ts';
 import { tellPassword } from './first-administrator.ts';
 import { openRuntime } from './runtime.ts';
-import { Shutdown } from './shutdown.ts';
+import { Shutdown, STOP_MARGIN_SECONDS } from './shutdown.ts';
 
 export interface ServeOptions {
   /** Whether background work is done here too. */
@@ -14,7 +14,7 @@ export interface ServeOptions {
 export async function serve(options: ServeOptions): Promise<void> {
   const config = loadConfig(process.env);
   const log = createLog(config);
-  const shutdown = new Shutdown();
+  const shutdown = new Shutdown(config.shutdownSeconds + STOP_MARGIN_SECONDS);
   // loads while PostgreSQL starts
   const modules = Promise.all([import('../server.ts'), options.worker ? import('../jobs/worker.ts') : null]);
   modules.catch(() => undefined);
