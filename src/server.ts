@@ -20,18 +20,18 @@ import { adminPrefixes, mountRoutes, suffixRewriter } from './hypermedia/mount.t
 import { DEFAULT_REPRESENTATION } from './hypermedia/negotiation.ts';
 import { describeApi } from './hypermedia/openapi.ts';
 import type { OpenApiDocument } from './hypermedia/openapi-types.ts';
-import type { Route } from './hypermedia/routes.ts';
+import { openToJobs, type Route } from './hypermedia/routes.ts';
 import { schemaRoutes } from './hypermedia/schema-routes.ts';
 import { instanceRoutes } from './instances/routes.ts';
+import { catalogueRoutes } from './plugins/routes.ts';
 import type { Services } from './services.ts';
 
 /** Every route of the API, subject by subject. */
 export function routesOf(config: Config, passwords: PasswordCheck): readonly Route[] {
   const routes: readonly Route[] = [
     ...accountRoutes(config),
-    ...feedRoutes,
-    ...feedFileRoutes,
-    ...instanceRoutes,
+    ...openToJobs([...feedRoutes, ...feedFileRoutes, ...instanceRoutes]),
+    ...catalogueRoutes,
     ...loginRoutes(passwords, adminPrefixes(config.adminPrefix)),
     ...schemaRoutes({ describe: () => describe(routes, config), setCsrfCookie: giveCsrfCookie }),
   ];

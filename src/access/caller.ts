@@ -3,14 +3,15 @@
  *
  * Terminology
  *   caller         whoever sent a request, after its credentials were checked
- *   role           what the access rules look at: `administrator` may do what the reference's user `chris` may
+ *   role           what the access rules look at: `administrator` may do what the reference's user `chris` may; `job` is a
+ *                  running program, which acts for its owner in one feed only, on routes that let programs in
  *   staff          may use the administration routes; every administrator is staff
  *   rule           a function from a table alias and a caller to the SQL condition "may do this with this row"
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 
-export type Role = 'anonymous' | 'user' | 'administrator';
-export const ROLES: readonly Role[] = ['anonymous', 'user', 'administrator'];
+export type Role = 'anonymous' | 'user' | 'administrator' | 'job';
+export const ROLES: readonly Role[] = ['anonymous', 'user', 'administrator', 'job'];
 
 export type Credentials = 'none' | 'basic' | 'token' | 'session' | 'download token';
 
@@ -23,8 +24,8 @@ export interface Caller {
   readonly credentials: Credentials;
   /** The token that was presented: an API token, which a change of password spares, or a download token, which is used up. */
   readonly tokenId: number | null;
-  /** A job's token reaches only this feed. */
-  readonly onlyFeedId: number | null;
+  /** The feed that a job's token reaches; null for everybody else. */
+  readonly feedId: number | null;
 }
 
 export const ANONYMOUS: Caller = {
@@ -34,13 +35,15 @@ export const ANONYMOUS: Caller = {
   isStaff: false,
   credentials: 'none',
   tokenId: null,
-  onlyFeedId: null,
+  feedId: null,
 };
 
 /** A caller as the rules see it: the role decides which condition is written, the id is a value or a symbolic parameter. */
 export interface CallerSql {
   readonly role: Role;
   readonly id: unknown;
+  /** Of a job. */
+  readonly feedId?: unknown;
 }
 
 export type Condition = RawBuilder<SqlBool>;

@@ -32,7 +32,12 @@ function inList(listId: RawBuilder<unknown>, condition: Condition): Condition {
 
 /** Whoever a list lets read. */
 function readByList(listId: RawBuilder<unknown>, caller: CallerSql): Condition {
-  return inList(listId, caller.role === 'anonymous' ? sql`list.public` : sql`(list.public or ${isNamed(caller, 'r')})`);
+  return inList(listId, isStranger(caller) ? sql`list.public` : sql`(list.public or ${isNamed(caller, 'r')})`);
+}
+
+/** Anonymous callers, and running programs: these get their input from the server and reach no files of their owner. */
+function isStranger(caller: CallerSql): boolean {
+  return caller.role === 'anonymous' || caller.role === 'job';
 }
 
 function isOwner(alias: string, caller: CallerSql): Condition {
@@ -41,21 +46,21 @@ function isOwner(alias: string, caller: CallerSql): Condition {
 
 const own: Rule = (alias, caller) => {
   if (caller.role === 'administrator') return sql`true`;
-  return caller.role === 'anonymous' ? sql`false` : isOwner(alias, caller);
+  return isStranger(caller) ? sql`false` : isOwner(alias, caller);
 };
 
 function reading(listOf: EffectiveList): Rule {
   return (alias, caller) => {
     if (caller.role === 'administrator') return sql`true`;
     const byList = readByList(listOf(alias), caller);
-    return caller.role === 'anonymous' ? byList : sql`(${isOwner(alias, caller)} or ${byList})`;
+    return isStranger(caller) ? byList : sql`(${isOwner(alias, caller)} or ${byList})`;
   };
 }
 
 /** Owners and those with an entry of at least a level; not those for whom an object is merely public. */
 function named(listOf: EffectiveList, level: 'r' | 'w'): Rule {
   return (alias, caller) => {
-    if (caller.role === 'anonymous') return sql`false`;
+    if (isStranger(caller)) return sql`false`;
     return sql`(${isOwner(alias, caller)} or ${inList(listOf(alias), isNamed(caller, level))})`;
   };
 }
@@ -97,5 +102,5 @@ export function readInFolder(alias: string, caller: CallerSql, folderId: unknown
   const ownList = sql.ref(`${alias}.acl_id`);
   const asFolder = readByList(sql`folder_acl(${folderId})`, caller);
   const byRule = sql<boolean>`case when ${ownList} is null then ${asFolder} else ${readByList(ownList, caller)} end`;
-  return caller.role === 'anonymous' ? byRule : sql`(${isOwner(alias, caller)} or ${byRule})`;
+  return isStranger(caller) ? byRule : sql`(${isOwner(alias, caller)} or ${byRule})`;
 }

@@ -3,9 +3,11 @@ import { type RawBuilder, sql } from 'kysely';
 import type { CallerSql, Condition, Rule } from './caller.ts';
 import { asItsFeed, inReadableFeeds, ownFeed, readFeed } from './feeds.ts';
 
-/** Whoever made it, and administrators. */
+/** Whoever made it, and administrators; a job, what its owner made in its feed. */
 export const ownInstance: Rule = (alias, caller) => {
   if (caller.role === 'administrator') return sql`true`;
+  if (caller.role === 'job')
+    return sql`(${sql.ref(`${alias}.owner_id`)} = ${caller.id} and ${sql.ref(`${alias}.feed_id`)} = ${caller.feedId})`;
   return caller.role === 'anonymous' ? sql`false` : sql`${sql.ref(`${alias}.owner_id`)} = ${caller.id}`;
 };
 

@@ -53,13 +53,13 @@ async function find(pool: Pool, statement: { name: string; text: string }, key: 
 
 function callerOf(account: AccountRow, credentials: Credentials): Caller {
   return {
-    role: account.is_administrator ? 'administrator' : 'user',
+    role: account.feed_id !== null ? 'job' : account.is_administrator ? 'administrator' : 'user',
     id: account.id,
     username: account.username,
-    isStaff: account.is_staff || account.is_administrator,
+    isStaff: account.feed_id === null && (account.is_staff || account.is_administrator),
     credentials,
     tokenId: account.token_id,
-    onlyFeedId: account.feed_id,
+    feedId: account.feed_id,
   };
 }
 

@@ -34,7 +34,8 @@ function longText(text: string): string {
 }
 
 function valueHtml(value: unknown): string {
-  if (value === null || value === undefined || value === '') return '<span class="quiet">—</span>';
+  const isEmpty = value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0);
+  if (isEmpty) return '<span class="quiet">—</span>';
   if (isAddress(value)) return anchor(value, value);
   if (typeof value === 'string') return longText(value);
   if (Array.isArray(value) && value.length > 0 && value.every(isAddress)) {
@@ -110,11 +111,14 @@ function listHtml(list: Members, rows: readonly unknown[], address: URL | null):
   return `${related}${searches}${paging}${items.join('')}${rows.length > 3 ? paging : ''}${templateHtml(list.template)}`;
 }
 
-function errorHtml(status: number, content: unknown): string {
+function errorHtml(status: number, content: unknown, address: URL | null): string {
   const members = isMembers(content) ? content : { detail: String(content) };
   const { detail, error, ...fields } = members;
   const text = typeof detail === 'string' ? `<p>${escapeHtml(detail)}</p>` : '';
-  const login = status === 401 ? '<p><a href="/api/v1/auth/login/">Log in</a> and open this address again.</p>' : '';
+  const login =
+    status === 401
+      ? `<p>${anchor(`/api/v1/auth/login/?${new URLSearchParams({ next: address?.pathname ?? '/api/v1/' })}`, 'Log in')} to see it.</p>`
+      : '';
   return `<section role="alert"><h2>${status} ${escapeHtml(STATUS_CODES[status] ?? '')}</h2>${text}${definitions(Object.entries(fields))}</section>${login}`;
 }
 
@@ -140,7 +144,7 @@ function headingOf(segments: readonly string[], content: unknown): string {
 }
 
 function bodyHtml({ status, content }: PageContent, address: URL | null): string {
-  if (status >= 400 || !isMembers(content)) return errorHtml(status, content);
+  if (status >= 400 || !isMembers(content)) return errorHtml(status, content, address);
   if (Array.isArray(content.results)) return listHtml(content, content.results, address);
   return itemHtml(content, address?.origin ?? '', false) + templateHtml(content.template);
 }

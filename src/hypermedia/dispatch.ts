@@ -43,6 +43,8 @@ export interface Endpoint {
   readonly access: RouteAccess;
   readonly representation: 'negotiated' | 'its own' | 'JSON';
   readonly downloadToken: boolean;
+  /** Running programs may use it. */
+  readonly jobs: boolean;
   /** What OPTIONS answers, if it says more than `Allow`. */
   readonly describe?: () => object;
   readonly handle: (exchange: Exchange, method: Method) => Promise<unknown>;
@@ -75,6 +77,14 @@ function representationFor(endpoint: Endpoint, request: FastifyRequest): Represe
 
 function negotiateJsonOnly(accept: string | undefined): void {
   if (accept !== undefined && accept !== '') negotiate(accept, 'json');
+}
+
+/** A job's token opens only what was opened to jobs. @throws {Forbidden} */
+function admitJob(endpoint: Endpoint, caller: Caller): void {
+  if (caller.role === 'job' && !endpoint.jobs)
+    throw new Forbidden(
+      'The token of a running job reaches its own feed only, and only its feed and plugin instances.',
+    );
 }
 
 /** @throws {NotAuthenticated} {Forbidden} */
@@ -124,6 +134,7 @@ async function answerRequest(
     const call: Call = { services: context.services, caller, path: pathOf(request), links, request };
     const exchange: Exchange = { context, request, reply, links, representation, call };
     const { method } = request;
+    admitJob(endpoint, caller);
     admit(
       method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? endpoint.access.read : endpoint.access.write,
       caller,

@@ -120,6 +120,7 @@ export function listEndpoint(database: Kysely<never>, route: ListRoute): Endpoin
     access: route.access,
     representation: 'negotiated',
     downloadToken: false,
+    jobs: route.jobs ?? false,
     handle: (exchange, method) => (method === 'POST' ? create(exchange) : show(exchange)),
   };
 }
@@ -166,6 +167,7 @@ export function searchEndpoint(database: Kysely<never>, route: ListRoute): Endpo
     access: { ...route.access, read },
     representation: 'negotiated',
     downloadToken: false,
+    jobs: route.jobs ?? false,
     handle: show,
   };
 }
@@ -214,6 +216,7 @@ export function itemEndpoint(database: Kysely<never>, route: ItemRoute): Endpoin
     access: route.access,
     representation: 'negotiated',
     downloadToken: false,
+    jobs: route.jobs ?? false,
     handle: (exchange, method) =>
       method === 'PUT' ? put(exchange) : method === 'DELETE' ? remove(exchange) : show(exchange),
   };
@@ -225,6 +228,7 @@ export function specialEndpoint(route: SpecialRoute): Endpoint {
     access: route.access,
     representation: route.representation,
     downloadToken: route.downloadToken ?? false,
+    jobs: route.jobs ?? false,
     ...(route.describe && { describe: route.describe }),
     handle: async (exchange, method) => {
       const declared = route.methods[method];

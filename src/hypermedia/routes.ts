@@ -173,6 +173,8 @@ interface RouteBase {
   readonly path: string;
   readonly area?: 'admin';
   readonly access: RouteAccess;
+  /** Running programs may use it with their job's token; other routes are closed to them. */
+  readonly jobs?: boolean;
 }
 
 export interface ListRoute extends RouteBase {
@@ -232,6 +234,10 @@ export type Route = ListRoute | ItemRoute | SpecialRoute;
 export const list = (declaration: Omit<ListRoute, 'kind'>): ListRoute => ({ kind: 'list', ...declaration });
 export const item = (declaration: Omit<ItemRoute, 'kind'>): ItemRoute => ({ kind: 'item', ...declaration });
 export const special = (declaration: Omit<SpecialRoute, 'kind'>): SpecialRoute => ({ kind: 'special', ...declaration });
+
+/** Routes that running programs may use too, each within its own feed. */
+export const openToJobs = (routes: readonly Route[]): readonly Route[] =>
+  routes.map((route) => ({ ...route, jobs: true }));
 
 /** The methods that a route offers, in the order of `Allow`. */
 export function offeredMethods(route: Route): readonly Method[] {

@@ -9,6 +9,7 @@ import type { Search } from './routes.ts';
 import {
   allOf,
   callerSql,
+  callerValues,
   LIMIT,
   OFFSET,
   Parameter,
@@ -44,7 +45,7 @@ export class ItemSelection {
 
   /** @throws {NotFound} {NotAuthenticated} {Forbidden} */
   async find(connection: Queryable, caller: Caller, id: number): Promise<Row> {
-    const [row] = (await this.#statements.get(caller.role)?.rows(connection, { caller: caller.id, id })) ?? [];
+    const [row] = (await this.#statements.get(caller.role)?.rows(connection, { ...callerValues(caller), id })) ?? [];
     if (row === undefined) throw new NotFound(this.#of.name);
     if (row['#allowed'] !== true) throw caller.role === 'anonymous' ? new NotAuthenticated() : new Forbidden();
     return row;
@@ -89,7 +90,7 @@ export class ListSelection {
     const rows = await statement.rows(connection, {
       ...path,
       ...Object.fromEntries([...filters].map(([name, value]) => [filterParameter(name), value])),
-      caller: caller.id,
+      ...callerValues(caller),
       limit: page.limit,
       offset: page.offset,
     });

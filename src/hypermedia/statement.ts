@@ -1,7 +1,7 @@
 /** SQL that is written once, with symbolic parameters, and run many times as a prepared statement. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
-import type { CallerSql, Role } from '../access/caller.ts';
+import type { Caller, CallerSql, Role } from '../access/caller.ts';
 
 /** Stands in SQL for a value that each run brings. */
 export class Parameter {
@@ -18,10 +18,16 @@ export type Queryable = Pick<Pool | PoolClient, 'query'>;
 export const LIMIT = new Parameter('limit');
 export const OFFSET = new Parameter('offset');
 const CALLER_ID = new Parameter('caller');
+const CALLER_FEED = new Parameter('caller feed');
 
 /** The caller of a statement that is compiled for one role. */
 export function callerSql(role: Role): CallerSql {
-  return { role, id: sql`${CALLER_ID}::integer` };
+  return { role, id: sql`${CALLER_ID}::integer`, feedId: sql`${CALLER_FEED}::bigint` };
+}
+
+/** The values that a statement needs of its caller. */
+export function callerValues(caller: Caller): Values {
+  return { caller: caller.id, 'caller feed': caller.feedId };
 }
 
 /** What the conditions of a route may refer to. */

@@ -4,7 +4,7 @@ import { runInFeed } from '../access/feeds.ts';
 import type { Transaction } from '../database/database.ts';
 import { createFeed, touchFeed } from '../feeds/rules.ts';
 import { ensureFolder } from '../files/tree.ts';
-import { type InvalidFields, invalid } from '../hypermedia/errors.ts';
+import { Forbidden, type InvalidFields, invalid } from '../hypermedia/errors.ts';
 import type { Members } from '../hypermedia/input.ts';
 import type { ActionCall } from '../hypermedia/routes.ts';
 import { enqueueAdvance } from '../jobs/queue.ts';
@@ -184,6 +184,8 @@ export async function runPlugin(
   if (computeResource === null) {
     throw invalid('compute_resource_name', `The plugin ${plugin.name} is not registered on any compute resource.`);
   }
+  if (plugin.type === 'fs' && call.caller.role === 'job')
+    throw new Forbidden('A running job may not begin a new feed.');
   const previous = plugin.type === 'fs' ? null : await findPrevious(call, request.previous_id);
   const values = await readParameterValues(plugin, members, {
     transaction,

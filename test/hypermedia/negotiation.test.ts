@@ -33,7 +33,7 @@ test('the most specific range wins, quality decides, ties go to Collection+JSON'
     ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'text/html'],
     ['APPLICATION/JSON', 'application/json'],
   ];
-  for (const [accept, expected] of cases) assert.equal(negotiate(accept, null).type, expected, accept);
+  for (const [accept, expected] of cases) assert.equal(negotiate(accept, null).type, expected, String(accept));
 });
 
 test('indentation is read from the range that was chosen, within its bounds', () => {

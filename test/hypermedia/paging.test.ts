@@ -36,7 +36,7 @@ test('walking by next visits every member once', () => {
       const visited: number[] = [];
       let address: string | null = `${ADDRESS}?limit=${limit}`;
       while (address !== null) {
-        const query = new URL(address).searchParams;
+        const query: URLSearchParams = new URL(address).searchParams;
         const page = readPage(query, 1000);
         for (let member = page.offset; member < Math.min(page.offset + page.limit, total); member += 1)
           visited.push(member);

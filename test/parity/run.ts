@@ -105,7 +105,7 @@ async function main(): Promise<void> {
   const scenarios = scenariosIn(resolve(folder)).filter((name) =>
     wanted.length > 0 ? wanted.includes(name) : !lists.pendingScenarios.has(name),
   );
-  const server = await startParityServer();
+  const server = await startParityServer(resolve(folder));
   let wrong = 0;
   let steps = 0;
   try {
