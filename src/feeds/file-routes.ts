@@ -70,6 +70,7 @@ export const feedFileRoutes: readonly Route[] = [
     within: { resource: feed, parameter: 'id' },
     access: PUBLIC,
     where: ({ path }) => sql`i.feed_id = ${path('id')}`,
+    operations: { GET: 'feed_files_list' },
     order: BY_PATH,
     links: [{ rel: 'feed', to: '{id}/' }],
   }),
