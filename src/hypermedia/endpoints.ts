@@ -110,7 +110,7 @@ export function listEndpoint(database: Kysely<never>, route: ListRoute): Endpoin
     const created = await withBody(exchange, prepared.fields, bodyOptions(call), async (body) => {
       const run = await prepared.read(body, call);
       await requireParent(creatable, route, call);
-      return inTransaction(call, run);
+      return run();
     });
     return sendCreated(exchange, itemSelection, shapes, route.of, created);
   };
@@ -197,9 +197,7 @@ export function itemEndpoint(database: Kysely<never>, route: ItemRoute): Endpoin
     if (!route.change || !changeable) throw new Error(`${route.path} cannot be changed`);
     await changeable.find(call.services.pool, call.caller, idOf(call));
     const prepared: Prepared<void> = await route.change.prepare(call);
-    await withBody(exchange, prepared.fields, bodyOptions(call), async (body) =>
-      inTransaction(call, await prepared.read(body, call)),
-    );
+    await withBody(exchange, prepared.fields, bodyOptions(call), async (body) => (await prepared.read(body, call))());
     return sendItem(exchange, 200, changeable);
   };
 
@@ -207,7 +205,8 @@ export function itemEndpoint(database: Kysely<never>, route: ItemRoute): Endpoin
     const { call } = exchange;
     if (!route.remove || !removable) throw new Error(`${route.path} cannot be removed`);
     await removable.find(call.services.pool, call.caller, idOf(call));
-    await inTransaction(call, route.remove.run);
+    if ('work' in route.remove) await route.remove.work(call);
+    else await inTransaction(call, route.remove.run);
     return route.remove.inBackground ? sendItem(exchange, 202, removable) : exchange.reply.code(204).send();
   };
 

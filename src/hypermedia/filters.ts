@@ -11,6 +11,10 @@ export interface Filter {
   readonly choices?: readonly string[];
   /** Not listed in `queries`, though it works. */
   readonly unlisted?: boolean;
+  /** What it filters by when the parameter is missing or empty. */
+  readonly fallback?: string;
+  /** Another filter that takes its place when that one is set. */
+  readonly unless?: string;
   /** The value to bind; undefined when this text means "not filtered". @throws {InvalidFields} naming the filter */
   readonly parse: (text: string, name: string) => unknown;
   readonly condition: (value: Parameter, scope: Scope) => RawBuilder<unknown>;

@@ -13,6 +13,7 @@ import type { RawBuilder } from 'kysely';
 import type { Caller, Rule } from '../access/caller.ts';
 import type { Transaction } from '../database/database.ts';
 import type { Services } from '../services.ts';
+import { inTransaction } from './actions.ts';
 import type { BodyType } from './body.ts';
 import type { Exchange } from './dispatch.ts';
 import type { Filter } from './filters.ts';
@@ -52,10 +53,10 @@ export interface ActionCall extends Call {
 /** The fields of a body may depend on the path (a plugin's parameters do). */
 export type InputOf<F extends InputFields> = F | ((call: Call) => Promise<F>);
 
-/** An action whose fields are known: it reads a body and gives what is to be done in the transaction. */
+/** An action whose fields are known: it reads a body and gives the work that is to be done. */
 export interface Prepared<R> {
   readonly fields: InputFields;
-  readonly read: (body: Body, call: Call) => Promise<(call: ActionCall) => Promise<R>>;
+  readonly read: (body: Body, call: Call) => Promise<() => Promise<R>>;
 }
 
 interface Action<R> {
@@ -81,12 +82,15 @@ export interface Change extends Action<void> {
   readonly rule: Rule;
 }
 
-export interface Removal {
+interface RemovalBase {
   readonly rule: Rule;
-  readonly run: (call: ActionCall) => Promise<void>;
   /** The work is done in the background: the answer is 202 with the item instead of 204. */
   readonly inBackground?: boolean;
 }
+
+/** As with other actions: `run` in the mechanism's transaction, or `work` in one of its own. */
+export type Removal = RemovalBase &
+  ({ readonly run: (call: ActionCall) => Promise<void> } | { readonly work: (call: Call) => Promise<void> });
 
 interface ActionInput<F extends InputFields> {
   readonly input: InputOf<F>;
@@ -107,7 +111,12 @@ interface AskAndRun<F extends InputFields, R> extends ActionInput<F> {
   readonly ask: (call: Call, input: Input<F>) => Promise<(call: ActionCall) => Promise<R>>;
 }
 
-type ActionDeclaration<F extends InputFields, R> = Run<F, R> | AskAndRun<F, R>;
+/** Makes its own transaction: where bytes move together with rows (`storage/intents.ts`). */
+interface Work<F extends InputFields, R> extends ActionInput<F> {
+  readonly work: (call: Call, input: Input<F>) => Promise<R>;
+}
+
+type ActionDeclaration<F extends InputFields, R> = Run<F, R> | AskAndRun<F, R> | Work<F, R>;
 
 function action<F extends InputFields, R>(declaration: ActionDeclaration<F, R>): Action<R> {
   const { input, documented, bodies, check } = declaration;
@@ -122,9 +131,10 @@ function action<F extends InputFields, R>(declaration: ActionDeclaration<F, R>):
           const { values, problems } = inspect(fields, body);
           const further = check ? await check(asking, accept<F>({ values, problems: {} })) : {};
           const accepted = accept<F>({ values, problems: { ...further, ...problems } });
-          return 'ask' in declaration
-            ? declaration.ask(asking, accepted)
-            : (acting) => declaration.run(acting, accepted);
+          if ('work' in declaration) return () => declaration.work(asking, accepted);
+          if ('run' in declaration) return () => inTransaction(asking, (acting) => declaration.run(acting, accepted));
+          const run = await declaration.ask(asking, accepted);
+          return () => inTransaction(asking, run);
         },
       };
     },

@@ -137,8 +137,9 @@ function filterParameter(name: string): string {
 export function readFilters(filters: readonly Filter[], query: URLSearchParams): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>();
   for (const filter of filters) {
-    const text = query.getAll(filter.name).at(-1)?.trim() ?? '';
-    if (text === '') continue;
+    const given = query.getAll(filter.name).at(-1)?.trim() ?? '';
+    const text = given === '' ? filter.fallback : given;
+    if (text === undefined || (filter.unless !== undefined && values.has(filter.unless))) continue;
     const value = filter.parse(text, filter.name);
     if (value !== undefined) values.set(filter.name, value);
   }
