@@ -1,21 +1,9 @@
 /** Which paths may be given to jobs (`files.md` section 8). */
-import { type RawBuilder, sql } from 'kysely';
-import type { CallerSql, Condition } from '../access/caller.ts';
+import { sql } from 'kysely';
+import type { CallerSql } from '../access/caller.ts';
+import { readFile, readFolder, readLinkFile } from '../access/files.ts';
 import type { Transaction } from '../database/database.ts';
 import { invalid } from '../hypermedia/errors.ts';
-
-function readable(alias: string, list: RawBuilder<unknown>, caller: CallerSql): Condition {
-  if (caller.role === 'administrator') return sql`true`;
-  return sql`(${sql.ref(`${alias}.owner_id`)} = ${caller.id}
-    or exists (select from acl where acl.id = ${list} and (acl.public or exists (
-      select from acl_entry e where e.acl_id = acl.id and (e.account_id = ${caller.id}
-        or e.group_id in (select m.group_id from membership m where m.account_id = ${caller.id}))))))`;
-}
-const readFolder = (alias: string, caller: CallerSql) =>
-  readable(alias, sql`folder_acl(${sql.ref(`${alias}.id`)})`, caller);
-const readFile = (alias: string, caller: CallerSql) =>
-  readable(alias, sql`coalesce(${sql.ref(`${alias}.acl_id`)}, folder_acl(${sql.ref(`${alias}.folder_id`)}))`, caller);
-const readLinkFile = readFile;
 
 /** Links in these folders only say what was shared or published. */
 const LINKS_TO_NOTHING_OF_THEIR_OWN = ['PUBLIC', 'SHARED'];

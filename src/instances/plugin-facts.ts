@@ -40,7 +40,7 @@ async function findFirst(database: Queries, condition: RawBuilder<unknown>): Pro
         from plugin_compute_resource pc join compute_resource c on c.id = pc.compute_resource_id
         where pc.plugin_id = p.id) as "computeResources"
     from plugin p join plugin_meta m on m.id = p.meta_id
-    where ${condition} order by p.creation_date desc, p.id desc limit 1`.execute(database);
+    where ${condition} order by p.version desc, p.id desc limit 1`.execute(database);
   return rows[0] ?? null;
 }
 
@@ -49,7 +49,7 @@ export function findPlugin(database: Queries, id: number): Promise<PluginFacts |
   return findFirst(database, sql`p.id = ${id}::bigint`);
 }
 
-/** The version of a plugin that was registered last; null: there is none. */
+/** The newest version of a plugin, the first in lists; null: there is none. */
 export function findNewestPlugin(database: Queries, name: string): Promise<PluginFacts | null> {
   return findFirst(database, sql`m.name = ${name}`);
 }
