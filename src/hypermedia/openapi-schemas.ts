@@ -14,6 +14,7 @@ import { pathNames } from './routes.ts';
 const TYPES: Readonly<Record<DataType, Schema>> = {
   string: { type: 'string' },
   integer: { type: 'integer' },
+  int64: { type: 'integer', format: 'int64' },
   number: { type: 'number', format: 'double' },
   boolean: { type: 'boolean' },
   'date-time': { type: 'string', format: 'date-time' },
@@ -29,8 +30,6 @@ const TYPES: Readonly<Record<DataType, Schema>> = {
 
 /** Beside an enumeration: the empty text. */
 const BLANK = 'BlankEnum';
-
-const LARGEST_INT_32 = 2147483647;
 
 export function reference(component: string): Schema {
   return { $ref: `#/components/schemas/${component}` };
@@ -58,17 +57,16 @@ function paginated(component: string): Schema {
   };
 }
 
-/** Bounds beyond 32 bits are said by the format alone: JSON numbers cannot hold them exactly. */
-function bounds({ minimum, maximum }: FieldSchema): Schema {
-  if (maximum !== undefined && maximum > LARGEST_INT_32) return { format: 'int64' };
-  return { ...(minimum !== undefined && { minimum }), ...(maximum !== undefined && { maximum }) };
-}
-
 function valueSchema(type: DataType, facts: FieldSchema): Schema {
-  const { maxLength, minLength, blank, enumeration } = facts;
+  const { maxLength, minLength, minimum, maximum, blank, enumeration } = facts;
   if (enumeration) return blank ? { oneOf: [reference(enumeration), reference(BLANK)] } : reference(enumeration);
-  const lengths = { ...(maxLength !== undefined && { maxLength }), ...(minLength !== undefined && { minLength }) };
-  const schema = { ...typeSchema(type), ...lengths, ...bounds(facts) };
+  const schema: Schema = {
+    ...typeSchema(type),
+    ...(maxLength !== undefined && { maxLength }),
+    ...(minLength !== undefined && { minLength }),
+    ...(minimum !== undefined && { minimum }),
+    ...(maximum !== undefined && { maximum }),
+  };
   return blank && type === 'uri' ? { oneOf: [schema, { type: 'string', maxLength: 0 }] } : schema;
 }
 

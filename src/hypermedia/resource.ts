@@ -11,10 +11,11 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { CallerSql, Role, Rule } from '../access/caller.ts';
 
-/** `scalar`: a text, number or boolean; `any`: any JSON value. */
+/** `integer` has 32 bits, `int64` has 64; `scalar`: a text, number or boolean; `any`: any JSON value. */
 export type DataType =
   | 'string'
   | 'integer'
+  | 'int64'
   | 'number'
   | 'boolean'
   | 'date-time'
