@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { Transaction } from '../database/database.ts';
 import { enqueue } from '../jobs/queue.ts';
-import { deleteTreeRows, NO_PROCESS } from '../jobs/tree-removal.ts';
+import { removeTreesLater } from '../jobs/tree-removal.ts';
 import { deleteInstanceRows, instanceFolders, withDescendants } from './folders.ts';
 import { cancelFeed, cancelTree } from './transitions.ts';
 
@@ -46,7 +46,7 @@ export async function deleteInstancesOfPlugin(transaction: Transaction, pluginId
   const ids = sql`select unnest(${rows.map(({ id }) => id)}::bigint[])`;
   const folders = await instanceFolders(transaction, ids);
   await deleteInstanceRows(transaction, ids);
-  const removals = await deleteTreeRows(transaction, NO_PROCESS, folders, 'with links to them');
-  for (const { id } of removals) await enqueue(transaction, 'removeFromStorage', { intentId: id });
+  await removeTreesLater(transaction, folders, 'with links to them');
+  await enqueue(transaction, 'removeFromStorage', {});
   return rows.map(({ id }) => id);
 }

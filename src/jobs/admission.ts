@@ -5,14 +5,14 @@
  * one with the fewest jobs running, and of his instances to the oldest.
  */
 import { sql } from 'kysely';
+import { engineKind } from '../compute/registry.ts';
 import type { Database } from '../database/database.ts';
 import { enqueueAdvance } from './queue.ts';
 
-/** Schemes of `compute_url` whose jobs take the processors of one machine; other resources queue jobs themselves. */
-const LIMITED_SCHEMES: readonly string[] = ['process:', 'docker:', 'unix:', 'tcp:'];
-
+/** Whether the jobs of a compute resource take the processors of one machine; others queue jobs themselves. */
 export function isLimited(computeUrl: string): boolean {
-  return LIMITED_SCHEMES.some((scheme) => computeUrl.startsWith(scheme));
+  const kind = engineKind(computeUrl);
+  return kind === 'process' || kind === 'containers';
 }
 
 /**

@@ -1,42 +1,42 @@
-/** The engines of this process: one for each compute resource, kept as long as the resource stays as it is. */
+/** The engines of this process, by instance and by compute resource. */
 import type { Engine } from '../compute/engine.ts';
-import { ComputeError } from '../compute/errors.ts';
-import { engineFor } from '../compute/registry.ts';
+import { ServiceRefused } from '../compute/errors.ts';
+import { EngineCache, engineKind } from '../compute/registry.ts';
 import type { Services } from '../services.ts';
 import type { Instance } from './instance.ts';
 
 export class Engines {
   readonly #services: Services;
-  readonly #known = new Map<number, { readonly url: string; readonly engine: Engine }>();
+  readonly #cache: EngineCache;
 
   constructor(services: Services) {
     this.#services = services;
+    this.#cache = new EngineCache(services);
   }
 
-  /** The engine that an instance runs on. @throws {ComputeError} when its compute resource has been removed */
+  /** The engine that an instance runs on. @throws {ServiceRefused} when its compute resource has been removed or is of no use */
   async of(instance: Instance): Promise<Engine> {
     const engine = instance.resource === null ? null : await this.byResource(instance.resource.id);
-    if (engine === null) throw new ComputeError('the compute resource has been removed');
+    if (engine === null) throw new ServiceRefused('the compute resource has been removed');
     return engine;
   }
 
-  /** null when there is no such compute resource (any more). */
+  /** null when there is no such compute resource (any more). @throws {ServiceRefused} when its address is of no use */
   async byResource(id: number): Promise<Engine | null> {
     const resource = await this.#services.database
       .selectFrom('compute_resource')
       .selectAll()
       .where('id', '=', id)
       .executeTakeFirst();
-    if (resource === undefined) return null;
-    return engineFor(resource, this.#services);
+    return resource === undefined ? null : this.#cache.get(resource);
   }
 
   /** Whether the server itself does the work, so that there is nothing to prepare. */
   isBuiltin({ resource }: Instance): boolean {
-    return resource?.url.startsWith('builtin:') ?? false;
+    return resource !== null && engineKind(resource.url) === 'builtin';
   }
 
-  async close(): Promise<void> {
-    await Promise.all([...this.#known.values()].map(({ engine }) => engine.close()));
+  close(): Promise<void> {
+    return this.#cache.close();
   }
 }

@@ -9,7 +9,12 @@ export interface Instance {
   readonly status: Status;
   readonly feedId: number;
   readonly previousId: number | null;
-  readonly owner: { readonly id: number; readonly username: string; readonly email: string };
+  readonly owner: {
+    readonly id: number;
+    readonly username: string;
+    readonly email: string;
+    readonly isAdministrator: boolean;
+  };
   readonly plugin: {
     readonly id: number;
     readonly name: string;
@@ -56,6 +61,7 @@ interface Row {
   readonly owner_id: number;
   readonly username: string;
   readonly email: string;
+  readonly is_administrator: boolean;
   readonly plugin_id: number;
   readonly plugin_name: string;
   readonly plugin_type: PluginType;
@@ -86,7 +92,7 @@ interface Row {
 /** null when there is no such instance (any more). */
 export async function loadInstance(database: Queries, id: number): Promise<Instance | null> {
   const { rows } = await sql<Row>`
-    select i.id, i.status, i.feed_id, i.previous_id, i.owner_id, a.username, a.email,
+    select i.id, i.status, i.feed_id, i.previous_id, i.owner_id, a.username, a.email, a.is_administrator,
       i.plugin_id, m.name as plugin_name, m.type as plugin_type, p.dock_image, p.execshell, p.selfpath, p.selfexec,
       i.compute_resource_id, c.compute_url, c.compute_requires_copy_job, c.compute_requires_upload_job,
       c.max_job_exec_seconds, s.job_id_prefix, i.output_folder_id, f.path as output_path,
@@ -112,7 +118,7 @@ function instanceOf(row: Row): Instance {
     status: row.status,
     feedId: row.feed_id,
     previousId: row.previous_id,
-    owner: { id: row.owner_id, username: row.username, email: row.email },
+    owner: { id: row.owner_id, username: row.username, email: row.email, isAdministrator: row.is_administrator },
     plugin: {
       id: row.plugin_id,
       name: row.plugin_name,

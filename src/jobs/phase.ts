@@ -1,6 +1,6 @@
 /** What the steps with an engine have in common: submitting a phase with retries, and looking at it until it has ended. */
-import { hasEnded, type Job, type JobState, type Phase } from '../compute/engine.ts';
-import { ServiceUnreachable, SubmissionFailed } from '../compute/errors.ts';
+import { type Engine, hasEnded, type Job, type JobState, type Phase } from '../compute/engine.ts';
+import { ComputeError, ServiceUnreachable, SubmissionFailed } from '../compute/errors.ts';
 import type { Status } from '../instances/status.ts';
 import { type Changes, moveTo, NOW } from '../instances/transitions.ts';
 import { answerColumns, withFailure } from './answers.ts';
@@ -10,17 +10,23 @@ import { buildJob } from './job.ts';
 import { enqueue } from './queue.ts';
 
 /** Pauses before a failed submission is tried again: about half a minute in all. */
-export const RETRY_PAUSES_SECONDS: readonly number[] = [1, 2, 4, 8, 15];
+const RETRY_PAUSES_SECONDS: readonly number[] = [1, 2, 4, 8, 15];
 
 /** Times that a copy or upload whose state is undefined is submitted again; a job that vanished is once. */
 const RESUBMISSIONS_WHEN_UNDEFINED = 3;
 const RESUBMISSIONS_WHEN_VANISHED = 1;
 
 /** Ends an instance because the machinery failed. The reason is kept with its log. */
-export async function fail(context: JobContext, instance: Instance, code: string, reason: string): Promise<Outcome> {
+export async function fail(
+  context: JobContext,
+  instance: Instance,
+  code: string,
+  reason: string,
+  changes: Changes = {},
+): Promise<Outcome> {
   context.services.log.warn({ instance: instance.id, code, reason }, 'a plugin instance failed');
   const answer = withFailure(instance.jobId, instance.raw, code, reason);
-  await move(context, instance, 'cancelled', { ...answer, error_code: code });
+  await move(context, instance, 'cancelled', { ...changes, ...answer, error_code: code });
   return 'rest';
 }
 
@@ -45,16 +51,18 @@ export async function submit(
   changes: Changes = {},
 ): Promise<Outcome> {
   if (instance.output === null) return fail(context, instance, 'CODE01', 'the output folder has been deleted');
-  const engine = await context.engines.of(instance);
   let state: JobState;
   try {
+    const engine = await context.engines.of(instance);
     const job = await buildJob(context, instance, instance.output.path, { withToken: phase === 'plugin' });
     if (!context.engines.isBuiltin(instance)) await context.services.storage.makeFolder(instance.output.path);
     state = await engine.submit(phase, job);
   } catch (error) {
     if (error instanceof SubmissionFailed)
       return retryOrFail(context, instance, error.code, error.message, error.retry);
-    if (error instanceof ServiceUnreachable) return retryOrFail(context, instance, 'CODE01', error.message, true);
+    if (error instanceof ComputeError) {
+      return retryOrFail(context, instance, 'CODE01', error.message, error instanceof ServiceUnreachable);
+    }
     throw error;
   }
   return move(context, instance, to, {
@@ -66,23 +74,29 @@ export async function submit(
   });
 }
 
-/** Tries the present step again after a pause, as often as `RETRY_PAUSES_SECONDS` is long. */
-export async function retryOrFail(
+async function retryOrFail(
   context: JobContext,
   instance: Instance,
   code: string,
   reason: string,
   retry: boolean,
 ): Promise<Outcome> {
+  if (retry && (await tryLater(context, instance, reason))) return 'rest';
+  return fail(context, instance, code, reason);
+}
+
+/** Tries the present step again after a pause. False when it has been tried as often as `RETRY_PAUSES_SECONDS` is long. */
+export async function tryLater(context: JobContext, instance: Instance, reason: string): Promise<boolean> {
+  const { database, log } = context.services;
   const pause = RETRY_PAUSES_SECONDS[instance.submissionFailures];
-  if (!retry || pause === undefined) return fail(context, instance, code, reason);
-  context.services.log.info({ instance: instance.id, reason, pause }, 'a step of a plugin instance is tried again');
-  await context.services.database.transaction().execute(async (transaction) => {
+  if (pause === undefined) return false;
+  log.info({ instance: instance.id, reason, pause }, 'a step of a plugin instance is tried again');
+  await database.transaction().execute(async (transaction) => {
     const changes = { submission_failures: instance.submissionFailures + 1 };
     if (!(await moveTo(transaction, instance.id, instance.status, instance.status, changes))) return;
     await enqueue(transaction, 'advance', { instanceId: instance.id }, { delaySeconds: pause });
   });
-  return 'rest';
+  return true;
 }
 
 /**
@@ -96,13 +110,14 @@ export async function observe(
   ended: (state: JobState) => Promise<Outcome>,
 ): Promise<Outcome> {
   if (instance.output === null) return fail(context, instance, 'CODE01', 'the output folder has been deleted');
-  const engine = await context.engines.of(instance);
   const job = await buildJob(context, instance, instance.output.path, { withToken: false });
+  let engine: Engine;
   let state: JobState | null;
   try {
+    engine = await context.engines.of(instance);
     state = await engine.inspect(phase, job);
   } catch (error) {
-    if (!(error instanceof ServiceUnreachable)) throw error;
+    if (!(error instanceof ComputeError)) throw error;
     context.services.log.info({ instance: instance.id, reason: error.message }, 'a compute resource did not answer');
     if (isOverdue(instance)) return timeOver(context, instance);
     await watched(context, instance, {});
@@ -120,7 +135,7 @@ export async function observe(
     );
   if (!hasEnded(state.status)) {
     if (isOverdue(instance)) return timeOver(context, instance);
-    return wait(context, instance, phase, job, state);
+    return wait(context, instance, phase, engine, job, state);
   }
   if (state.status !== 'undefined') return ended(state);
   const reason = state.message === '' ? 'the compute resource cannot tell what became of the job' : state.message;
@@ -146,12 +161,12 @@ async function wait(
   context: JobContext,
   instance: Instance,
   phase: Phase,
+  engine: Engine,
   job: Job,
   state: JobState,
 ): Promise<Outcome> {
   const answer = phase === 'upload' ? {} : answerColumns(instance.jobId, state);
   if (!(await watched(context, instance, answer))) return 'go on';
-  const engine = await context.engines.of(instance);
   context.watchers.watch(instance.id, engine, phase, job, instance.phaseSeconds ?? 0);
   return 'rest';
 }

@@ -25,7 +25,8 @@ export interface Tasks {
   deleteInstance: { readonly instanceId: number };
   deleteFeed: { readonly feedId: number };
   deleteFolder: { readonly folderId: number };
-  removeFromStorage: { readonly intentId: number };
+  /** Removes the bytes of what a transaction has removed from the tree. */
+  removeFromStorage: Record<string, never>;
 }
 
 export type TaskName = keyof Tasks;
@@ -51,7 +52,8 @@ const MAX_ATTEMPTS: Record<TaskName, number> = {
   removeFromStorage: 25,
 };
 
-const ID_NAME: { readonly [Name in TaskName]: keyof Tasks[Name] & string } = {
+/** The only member of each payload; null: it has none. */
+const ID_NAME: Readonly<Record<TaskName, string | null>> = {
   advance: 'instanceId',
   admit: 'computeResourceId',
   cleanUp: 'cleanupId',
@@ -59,7 +61,7 @@ const ID_NAME: { readonly [Name in TaskName]: keyof Tasks[Name] & string } = {
   deleteInstance: 'instanceId',
   deleteFeed: 'feedId',
   deleteFolder: 'folderId',
-  removeFromStorage: 'intentId',
+  removeFromStorage: null,
 };
 
 export class InvalidPayload extends Error {
@@ -96,7 +98,8 @@ export function keyOf(task: TaskName, id: number): string {
 
 /** The id in a payload, which a queue shared with another version of the program may have spelled otherwise. @throws {InvalidPayload} */
 export function idOf(task: TaskName, payload: unknown): number {
-  const name: string = ID_NAME[task];
+  const name = ID_NAME[task];
+  if (name === null) return 0;
   const members = typeof payload === 'object' && payload !== null ? Object.entries(payload) : [];
   const id: unknown = members.find(([key]) => key === name)?.[1];
   if (typeof id !== 'number' || !Number.isSafeInteger(id)) {

@@ -6,6 +6,7 @@ import { sql } from 'kysely';
 import { sweepExpired } from '../accounts/tokens.ts';
 import type { Database } from '../database/database.ts';
 import { findDeadProcesses, forgetProcess } from '../database/processes.ts';
+import { recoverIntents } from '../storage/intents.ts';
 import { admit, isLimited } from './admission.ts';
 import { MOST_ATTEMPTS } from './cleanup.ts';
 import type { JobContext } from './context.ts';
@@ -26,13 +27,13 @@ export async function reconcile(context: JobContext): Promise<void> {
 async function takeOverFromDead({ services }: JobContext): Promise<void> {
   const { database, storage, log } = services;
   const dead = await findDeadProcesses(database);
+  const ids = dead.map(({ id }) => id);
+  await recoverIntents(services, ids);
   if (dead.length === 0) return;
   await unlockJobs(
     database,
     dead.flatMap((process) => process.workerIds),
   );
-  const ids = dead.map(({ id }) => id);
-  await settleIntents(services, ids);
   await storage.removeLeftovers(ids);
   for (const id of ids) await forgetProcess(database, id);
   log.info({ processes: ids }, 'took over from server processes that have ended without notice');

@@ -58,7 +58,7 @@ const TASKS: Readonly<Record<TaskName, Task>> = {
     run: deleteFolder,
     failed: (context, id, reason) => deletionFailed(context, 'folder', id, reason),
   },
-  removeFromStorage: { run: removeFromStorage },
+  removeFromStorage: { run: ({ services }) => removeFromStorage(services) },
 };
 
 export async function startWorker(services: Services): Promise<Worker> {
