@@ -219,7 +219,7 @@ export function inspect(fields: InputFields, body: Body): Inspected {
     const value = Object.hasOwn(body.members, name) ? body.members[name] : undefined;
     if (value === undefined) {
       if (body.isForm && declared.absentFromForm !== undefined) values[name] = declared.absentFromForm;
-      else if (declared.required)
+      else if (declared.required || declared.requiredBeside?.(body.members))
         problems[name] = [declared.type === 'file' ? 'No file was submitted.' : 'This field is required.'];
       continue;
     }
