@@ -72,7 +72,7 @@ export function containerState(job: Job, container: ContainerInspectInfo, logs: 
   const timestamp = neverHappened(state.FinishedAt) ? state.StartedAt : state.FinishedAt;
   return {
     status: statusOf(state),
-    message: messageOf(state),
+    message: messageOf(state, job),
     logs,
     timestamp: neverHappened(timestamp) ? '' : timestamp,
     image: job.image,
@@ -105,9 +105,11 @@ function statusOf(state: State): JobStatus {
   }
 }
 
-function messageOf(state: State): string {
+function messageOf(state: State, job: Job): string {
   if (state.OOMKilled) return 'ended by the engine: the program needed more memory than its limit';
   if (state.Error) return `${state.Status}: ${state.Error}`;
+  // What shells and container engines exit with when there is nothing to run.
+  if (state.ExitCode === 127) return `exited with 127: the image may have no program "${job.entrypoint.join(' ')}"`;
   return state.Status === 'exited' && state.ExitCode !== 0 ? `exited with ${state.ExitCode}` : state.Status;
 }
 
