@@ -11,6 +11,7 @@ import {
 } from '../access/instances.ts';
 import { DELETION_STATUSES } from '../enumerations.ts';
 import { feed } from '../feeds/resources.ts';
+import { inTransaction } from '../hypermedia/actions.ts';
 import { NotFound } from '../hypermedia/errors.ts';
 import {
   contains,
@@ -94,16 +95,16 @@ const FILTERS: readonly Filter[] = [
 /** The fields of a request to run a plugin follow from the plugin, and so does their meaning. */
 const run: Creation = {
   fields: requestFields(ANY_PLUGIN),
-  prepare: async ({ services, path }) => {
-    const found = await findPlugin(services.database, path.id ?? 0);
+  prepare: async (call) => {
+    const found = await findPlugin(call.services.database, call.path.id ?? 0);
     const fields = requestFields(found ?? ANY_PLUGIN);
     return {
       fields,
       read: async (body) => {
         const request = readInput(fields, body);
-        return (call) => {
+        return () => {
           if (found === null) throw new NotFound('plugin');
-          return runPlugin(call, found, request, body.members);
+          return inTransaction(call, (acting) => runPlugin(acting, found, request, body.members));
         };
       },
     };
