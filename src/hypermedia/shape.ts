@@ -34,10 +34,12 @@ function writerOf(field: Field): FieldWriter {
   return { field, key: `${name}:`, open, before, after };
 }
 
-/** A link's value as text: numbers need no escaping, names do. */
+/** A link's value as text: numbers need no escaping; of names, `/` parts them and everything else stands for itself. */
 function address(writer: FieldWriter, value: unknown, links: Links): string {
-  const href = links.to(writer.before) + String(value) + writer.after;
-  return typeof value === 'number' ? `"${href}"` : JSON.stringify(href);
+  const before = links.to(writer.before);
+  if (typeof value === 'number') return `"${before}${value}${writer.after}"`;
+  const escaped = encodeURI(String(value)).replace(/[?#]/g, encodeURIComponent);
+  return JSON.stringify(before + escaped + writer.after);
 }
 
 function addresses(field: LinkField, value: unknown): readonly unknown[] {

@@ -77,9 +77,9 @@ test("the feed's files are all outputs of its jobs", async () => {
   assert.equal(answer.headers.get('allow'), 'GET');
   const paths = listed(answer).map(({ fname }) => fname);
   assert.deepEqual(paths, [
+    `${child.output_path}/report_100%.csv`,
     `${root.output_path}/sub/deeper/slice 1.png`,
     `${root.output_path}/Brain.nii`,
-    `${child.output_path}/report_100%.csv`,
   ]);
   assert.deepEqual(
     listed(await get(child.files, alice)).map(({ fname }) => fname),
@@ -92,13 +92,13 @@ test('a file leads to its feed, its instance and its content', async () => {
     await bench.request('GET', files(), { as: alice, headers: { accept: 'application/vnd.collection+json' } })
   ).json.collection;
   assert.deepEqual(collection?.links, [{ rel: 'feed', href: root.feed }]);
-  const item = collection?.items?.[0];
+  const item = collection?.items?.[1];
   const links: unknown = item?.links;
   assert.ok(Array.isArray(links));
   const hrefs = new Map(links.map(({ rel, href }) => [rel, href]));
   assert.equal(hrefs.get('feed'), root.feed);
   assert.equal(hrefs.get('plugin_inst'), root.url);
-  assert.match(String(hrefs.get('file_resource')), /\/api\/v1\/files\/\d+\/slice/);
+  assert.match(String(hrefs.get('file_resource')), /\/api\/v1\/files\/\d+\/slice%201.png$/);
   const one = (await get(item?.href, alice)).json;
   assert.deepEqual([one.plugin_inst_id, one.feed_id, one.fsize, one.public], [root.id, root.feed_id, 22, false]);
   const content = await get(one.file_resource, alice);
