@@ -21,6 +21,7 @@ import {
   registerPlugin,
   uploadExamples,
 } from './demo/steps.ts';
+import { CommandError } from './failure.ts';
 
 export interface DemoOptions {
   /** `auto`: containers when an engine answers on this machine, else processes. */
@@ -42,7 +43,7 @@ interface Stage {
 /** @throws when a step fails; the message says why. The server is ended and its data removed in any case. */
 export async function runDemo(options: DemoOptions): Promise<void> {
   const interruption = new AbortController();
-  const interrupt = () => interruption.abort(new Error('interrupted'));
+  const interrupt = () => interruption.abort(new CommandError('interrupted'));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
   // Nobody reads on (`| head`): the server must not be left behind.
   process.stdout.on('error', interrupt);

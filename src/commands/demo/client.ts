@@ -4,9 +4,10 @@ import { stat } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { CommandError } from '../failure.ts';
 
 /** The server answered with an error, or not at all. */
-export class ApiError extends Error {
+export class ApiError extends CommandError {
   override readonly name = 'ApiError';
 }
 

@@ -7,9 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { CommandError } from '../failure.ts';
 
 /** The server did not start, or did not end as it should; the message has the end of its log. */
-export class ServerFailed extends Error {
+export class ServerFailed extends CommandError {
   override readonly name = 'ServerFailed';
 }
 

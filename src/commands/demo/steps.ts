@@ -5,6 +5,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ensureImage, ImageNotBuilt } from '../../../examples/plugins/pl-series-summary/image.ts';
+import { CommandError } from '../failure.ts';
 import type { Client, Page } from './client.ts';
 import { type ContainerEngine, findContainerEngine } from './container-engine.ts';
 import type { OutputFolder } from './output-folder.ts';
@@ -15,7 +16,7 @@ import { drawTree, type Instance } from './tree.ts';
 export type EngineChoice = 'auto' | 'process' | 'containers';
 
 /** A step of the demo did not come to its end; the message says why. */
-export class DemoFailed extends Error {
+export class DemoFailed extends CommandError {
   override readonly name = 'DemoFailed';
 }
 
@@ -85,7 +86,8 @@ async function prepareContainers(choice: EngineChoice, step: Step): Promise<Cont
     await ensureImage(engine.docker);
     return engine;
   } catch (error) {
-    if (!(error instanceof ImageNotBuilt) || choice === 'containers') throw error;
+    if (!(error instanceof ImageNotBuilt)) throw error;
+    if (choice === 'containers') throw new DemoFailed(error.message);
     step.lines([`      ${error.message}; going on without containers`]);
     return null;
   }
