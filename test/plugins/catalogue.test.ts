@@ -167,6 +167,14 @@ describe('the catalogue', () => {
     assert.equal((await upload(descriptor('pl-gone', '1'))).status, 201);
   });
 
+  it('forgets the instances of a plugin with it, whoever they belong to', async () => {
+    const { id } = (await upload(descriptor('pl-run', '1', { type: 'fs' }))).json;
+    const instance = await request('POST', `/api/v1/plugins/${id}/instances/`, { as: bob, json: {} });
+    assert.equal(instance.status, 201, instance.text);
+    assert.equal((await request('DELETE', `${ADMIN}${id}/`, { as: server.admin })).status, 204);
+    assert.equal((await request('GET', String(instance.json.url), { as: bob })).status, 404);
+  });
+
   it('sorts versions as text, and as numbers when asked to', async () => {
     for (const version of ['1.2', '1.10', '1..3', '9']) await upload(descriptor('pl-sorted', version));
     const sorted = async (sort: string) =>
