@@ -12,6 +12,7 @@ import type { Config } from './config.ts';
 import { ENUMERATIONS } from './enumerations.ts';
 import { feedFileRoutes } from './feeds/file-routes.ts';
 import { feedRoutes } from './feeds/routes.ts';
+import { fileRoutes } from './files/routes.ts';
 import { addHealthRoutes, type ReadinessCheck } from './health.ts';
 import { type Context, type Exchange, sendError, sendUnknownPath } from './hypermedia/dispatch.ts';
 import { MalformedRequest } from './hypermedia/errors.ts';
@@ -32,6 +33,7 @@ export function routesOf(config: Config, passwords: PasswordCheck): readonly Rou
     ...accountRoutes(config),
     ...openToJobs([...feedRoutes, ...feedFileRoutes, ...instanceRoutes]),
     ...catalogueRoutes,
+    ...fileRoutes,
     ...loginRoutes(passwords, adminPrefixes(config.adminPrefix)),
     ...schemaRoutes({ describe: () => describe(routes, config), setCsrfCookie: giveCsrfCookie }),
   ];
