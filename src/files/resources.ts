@@ -9,7 +9,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Rule } from '../access/caller.ts';
 import { ownFile, readFile, readFolder, readLinkFile } from '../access/files.ts';
-import { DELETION_STATUS } from '../';
 import { data, type Field, link, type Resource, resource } from '../hypermedia/resource.ts';
 import { PATH_LIMIT_CHARACTERS } from './paths.ts';
 
@@ -28,7 +27,7 @@ export const folder = resource({
     data('path', 'string', { maxLength: PATH_LIMIT_CHARACTERS }),
     data('public', 'boolean', { sql: publicByList(sql`folder_acl(d.id)`) }),
     data('owner_username', 'string', { sql: sql`u.username` }),
-    data('deletion_status', 'string', { enumeration: DELETION_STATUS }),
+    data('deletion_status', 'string', { enumeration: 'DeletionStatusEnum' }),
     data('deletion_requested_at', 'date-time', { nullable: true }),
     data('deletion_error', 'string'),
     link('parent', 'filebrowser/{}/', { sql: sql`d.parent_id`, nullable: true }),
