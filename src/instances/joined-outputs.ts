@@ -94,13 +94,13 @@ async function findParents(database: Queries, { ids, filters }: JoinParameters):
 
 /** All files of a parent, those behind its link files under their whole storage path, and the link files. */
 function reachable(
-  { database, storage }: Services,
+  { database }: Services,
   { owner }: Instance,
   parent: Parent,
   folderPath: string,
 ): AsyncIterable<InputFile> {
   const caller = { role: owner.isAdministrator ? 'administrator' : 'user', id: owner.id } as const;
-  return zippedInputs({ database, storage, caller, inputPaths: [parent.outputPath], outputPath: folderPath });
+  return zippedInputs({ database, caller, inputPaths: [parent.outputPath], outputPath: folderPath });
 }
 
 /** Filters are searched for in the whole storage path. */

@@ -28,7 +28,6 @@ export async function buildJob(
   const token = withToken && !context.engines.isBuiltin(instance) ? await createJobToken(database, instance) : '';
   const inputs = {
     database,
-    storage: context.services.storage,
     caller: { role: instance.owner.isAdministrator ? 'administrator' : 'user', id: instance.owner.id },
     inputPaths,
     outputPath,

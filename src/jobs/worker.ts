@@ -114,6 +114,7 @@ async function runQueue(context: JobContext, turns: Turns, stopping: AbortSignal
     noHandleSignals: true,
     logger: loggerOf(log),
     taskList: taskListOf(context, turns),
+    parsedCronItems: [],
   });
   const stop = (): void => {
     const cutOff = setTimeout(() => runner.kill('the server stops'), config.shutdownSeconds * 1000);

@@ -1,6 +1,6 @@
 /** `registeringFiles` → the end: outputs are brought to storage and registered. */
 import type { CollectedFiles } from '../../compute/engine.ts';
-import { CollectionFailed, ServiceUnreachable, SubmissionFailed } from '../../compute/errors.ts';
+import { CollectionFailed, ComputeError, ServiceUnreachable, SubmissionFailed } from '../../compute/errors.ts';
 import { registerOutputs } from '../../instances/registration.ts';
 import { RegistrationFailed } from '../../instances/registration-error.ts';
 import { StorageFull } from '../../storage/errors.ts';
@@ -56,12 +56,10 @@ async function endBadly(context: JobContext, instance: Instance, path: string, f
 
 /** @throws the error itself when it is none that the instance is to blame for */
 function failureOf(error: unknown): Failure {
-  if (error instanceof CollectionFailed || error instanceof RegistrationFailed) {
-    return { code: error.code, reason: error.message };
-  }
-  if (error instanceof ServiceUnreachable || error instanceof SubmissionFailed) {
-    return { code: NOT_FETCHED, reason: error.message };
-  }
+  const hasCode =
+    error instanceof CollectionFailed || error instanceof RegistrationFailed || error instanceof SubmissionFailed;
+  if (hasCode) return { code: error.code, reason: error.message };
+  if (error instanceof ComputeError) return { code: NOT_FETCHED, reason: error.message };
   if (error instanceof StorageFull) return { code: 'CODE07', reason: error.message };
   throw error;
 }
