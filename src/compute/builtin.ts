@@ -6,7 +6,7 @@ import type { CollectedFiles, Engine, EngineDescription, Job, JobState, Phase, W
 import { SubmissionFailed } from './errors.ts';
 import { programName } from './image-name.ts';
 
-export const BUILTIN_PLUGINS: ReadonlySet<string> = new Set(['pl-dircopy', 'pl-tsdircopy', 'pl-topologicalcopy']);
+const BUILTIN_PLUGINS: ReadonlySet<string> = new Set(['pl-dircopy', 'pl-tsdircopy', 'pl-topologicalcopy']);
 
 export class BuiltinEngine implements Engine {
   async describe(): Promise<EngineDescription> {

@@ -9,7 +9,7 @@ export const OUTPUT_FOLDER = '/share/outgoing';
 const SCRATCH_FOLDER = '/share/scratch';
 
 export const SERVER_LABEL = 'hypercube.server';
-export const JOB_LABEL = 'hypercube.job';
+const JOB_LABEL = 'hypercube.job';
 
 const MAXIMUM_PROCESSES = 4096;
 
@@ -20,8 +20,6 @@ export interface ContainerSetup {
   readonly inputFolder: string;
   readonly outputFolder: string;
   readonly scratchFolder: string;
-  /** Name of a network or mode; empty for the engine's usual one. */
-  readonly network: string;
   readonly podman: boolean;
   /** Whether a small first process shall forward signals and collect orphans. */
   readonly init: boolean;
@@ -47,7 +45,6 @@ export function containerOptions(job: Job, setup: ContainerSetup): ContainerCrea
       SecurityOpt: ['no-new-privileges'],
       ...(setup.init && { Init: true }),
       ...(user.keepId && { UsernsMode: 'keep-id' }),
-      ...(setup.network !== '' && { NetworkMode: setup.network }),
       ...limits(job),
       LogConfig: setup.podman
         ? { Type: 'k8s-file', Config: { 'max-size': '1m' } }

@@ -19,13 +19,7 @@ export interface UserFacts {
   readonly podman: boolean;
 }
 
-export const CONTAINER_USER_RULE = 'should be empty, "image", or "uid:gid" in numbers';
-
 const NOBODY = 65534;
-
-export function isContainerUserSetting(text: string): boolean {
-  return text === '' || text === 'image' || /^\d+:\d+$/.test(text);
-}
 
 export function chooseContainerUser(facts: UserFacts): ContainerUser {
   const { setting, server, imageUser, rootless, podman } = facts;

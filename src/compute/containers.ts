@@ -45,8 +45,6 @@ export interface ContainerEngineOptions {
   readonly serverId: string;
   /** `''`, `image` or `uid:gid`, see `container-user.ts`. */
   readonly user: string;
-  /** Name of a network or mode; empty for the engine's usual one. */
-  readonly network: string;
   readonly storage: Storage;
   readonly dataDirectory: string;
   readonly log: Logger;
@@ -169,7 +167,7 @@ export class ContainerEngine implements Engine {
 
   /** Everything that a container needs on disk. */
   async #prepare(job: Job): Promise<Omit<ContainerSetup, 'init'>> {
-    const { storage, serverId, network } = this.#options;
+    const { storage, serverId } = this.#options;
     const [{ rootless, podman }, image] = await Promise.all([this.#engineFacts(), this.#images.facts(job.image)]);
     const server = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
     const user = chooseContainerUser({ setting: this.#options.user, server, imageUser: image.user, rootless, podman });
@@ -181,7 +179,7 @@ export class ContainerEngine implements Engine {
     await mkdir(scratchFolder);
     await makeWritable(outputFolder, user);
     await makeWritable(scratchFolder, user);
-    return { serverId, user, inputFolder, outputFolder, scratchFolder, network, podman };
+    return { serverId, user, inputFolder, outputFolder, scratchFolder, podman };
   }
 
   async #stage(job: Job, folder: string): Promise<string> {

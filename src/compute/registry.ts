@@ -56,7 +56,6 @@ export function engineFor(resource: Resource, services: Services): Engine {
         computeUrl,
         serverId: services.secrets.derive('server id').toString('hex', 0, 16),
         user: config.containerUser ?? '',
-        network: '',
         storage,
         dataDirectory,
         log,

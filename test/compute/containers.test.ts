@@ -26,7 +26,6 @@ function engineOf(bench: Bench, more: Partial<ConstructorParameters<typeof Conta
     computeUrl,
     serverId: 'test',
     user: '',
-    network: '',
     storage,
     dataDirectory,
     log: silent,
