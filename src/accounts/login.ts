@@ -183,6 +183,24 @@ function logoutRoute(path: string, login: string): SpecialRoute {
   });
 }
 
+/** The administration's own address leads on: staff to its API, everybody else to the log-in page. */
+function adminHomeRoute(prefix: string): SpecialRoute {
+  return special({
+    path: prefix,
+    fromRoot: true,
+    access: PUBLIC,
+    representation: 'its own',
+    undocumented: true,
+    methods: {
+      GET: {
+        summary: 'Where the administration begins',
+        handle: async ({ call, reply }) =>
+          reply.redirect(call.caller.isStaff ? `/${prefix}api/v1/` : `/${prefix}login/?next=/${prefix}`, 302),
+      },
+    },
+  });
+}
+
 /** @param adminPrefixes every prefix under which the administration answers */
 export function loginRoutes(passwords: PasswordCheck, adminPrefixes: readonly string[]): readonly SpecialRoute[] {
   const admin = adminPrefixes.map((prefix) => prefix.slice(1));
@@ -192,6 +210,7 @@ export function loginRoutes(passwords: PasswordCheck, adminPrefixes: readonly st
     loginRoute(passwords, 'api/v1/auth/login/', '/api/v1/', false),
     logoutRoute('api/v1/auth/logout/', '/api/v1/auth/login/'),
     ...admin.flatMap((prefix) => [
+      adminHomeRoute(prefix),
       loginRoute(passwords, `${prefix}login/`, `/${prefix}api/v1/`, true),
       logoutRoute(`${prefix}logout/`, `/${prefix}login/`),
     ]),

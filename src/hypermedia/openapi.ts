@@ -210,9 +210,13 @@ function contentOf({ types, schema, component }: Content): MediaTypes {
 
 const SOME_JSON: Content = { types: ['application/json'], schema: { type: 'object', additionalProperties: {} } };
 
-function specialAnswers(method: Method, { answer }: SpecialMethod): Responses {
+/** What stands behind a free end of a path is a file. */
+const FILE: Content = { types: ['*/*'], schema: { type: 'string', format: 'binary' } };
+
+function specialAnswers(route: SpecialRoute, method: Method, { answer }: SpecialMethod): Responses {
   if (answer === 'nothing' || (answer === undefined && method === 'DELETE')) return { 204: { description: 'Done.' } };
-  return { [answer?.status ?? 200]: { description: 'The answer.', content: contentOf(answer ?? SOME_JSON) } };
+  const otherwise = route.path.endsWith('*') ? FILE : SOME_JSON;
+  return { [answer?.status ?? 200]: { description: 'The answer.', content: contentOf(answer ?? otherwise) } };
 }
 
 function specialSketches(route: SpecialRoute): readonly Sketch[] {
@@ -231,7 +235,7 @@ function specialSketches(route: SpecialRoute): readonly Sketch[] {
       audience: method === 'GET' ? route.access.read : route.access.write,
       query: Object.entries(query).map(([name, schema]) => queryParameter(name, schema)),
       body: body && { content: contentOf(body), required: true },
-      answers: specialAnswers(method, declared),
+      answers: specialAnswers(route, method, declared),
     };
   });
 }

@@ -217,7 +217,7 @@ export interface ItemRoute extends RouteBase {
 export interface SpecialMethod {
   readonly operation?: string;
   readonly summary: string;
-  /** For OpenAPI: the query parameters, the body, and the answer; 200 with some JSON object when left out. */
+  /** For OpenAPI: the query parameters, the body, and the answer; when left out, 200 with a file (behind `*`) or some JSON object. */
   readonly query?: Readonly<Record<string, Schema>>;
   readonly body?: Content;
   readonly answer?: (Content & { readonly status?: number }) | 'nothing';

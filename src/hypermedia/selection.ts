@@ -1,7 +1,7 @@
 /** The SQL of lists, searches and items, made from their declarations once for each role. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Caller, ROLES, type Role, type Rule } from '../access/caller.ts';
-import { Forbidden, NotAuthenticated, NotFound } from './errors.ts';
+import { type FieldErrors, Forbidden, InvalidFields, NotAuthenticated, NotFound } from './errors.ts';
 import type { Filter } from './filters.ts';
 import type { Page } from './paging.ts';
 import { fieldSql, fieldsFor, type Resource } from './resource.ts';
@@ -133,15 +133,22 @@ function filterParameter(name: string): string {
   return `filter ${name}`;
 }
 
-/** The filters that a query string sets, parsed. @throws {InvalidFields} naming the first that cannot be read */
+/** The filters that a query string sets, parsed. @throws {InvalidFields} naming all that cannot be read */
 export function readFilters(filters: readonly Filter[], query: URLSearchParams): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>();
+  let problems: FieldErrors = {};
   for (const filter of filters) {
     const given = query.getAll(filter.name).at(-1)?.trim() ?? '';
     const text = given === '' ? filter.fallback : given;
     if (text === undefined || (filter.unless !== undefined && values.has(filter.unless))) continue;
-    const value = filter.parse(text, filter.name);
-    if (value !== undefined) values.set(filter.name, value);
+    try {
+      const value = filter.parse(text, filter.name);
+      if (value !== undefined) values.set(filter.name, value);
+    } catch (error) {
+      if (!(error instanceof InvalidFields)) throw error;
+      problems = { ...problems, ...error.fields };
+    }
   }
+  if (Object.keys(problems).length > 0) throw new InvalidFields(problems);
   return values;
 }
