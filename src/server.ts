@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import cookie from '@fastify/cookie';
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import multipart from '@fastify/multipart';
-import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify';
+import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
 import { createAuthenticator, PasswordCheck } from './accounts/authentication.ts';
 import { loginRoutes } from './accounts/login.ts';
 import { accountRoutes } from './accounts/routes.ts';
@@ -111,7 +111,8 @@ export async function buildServer(
   const rewrite = suffixRewriter(routes);
   const app = fastify({
     loggerInstance: logger,
-    disableRequestLogging: true,
+    // requests are logged once, when they have been answered
+    logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     requestIdHeader: false,
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
