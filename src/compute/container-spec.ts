@@ -69,7 +69,7 @@ export function containerState(job: Job, container: ContainerInspectInfo, logs: 
   const timestamp = neverHappened(state.FinishedAt) ? state.StartedAt : state.FinishedAt;
   return {
     status: statusOf(state),
-    message: messageOf(state, job),
+    message: messageOf(state, job, logs),
     logs,
     timestamp: neverHappened(timestamp) ? '' : timestamp,
     image: job.image,
@@ -102,11 +102,15 @@ function statusOf(state: State): JobStatus {
   }
 }
 
-function messageOf(state: State, job: Job): string {
+/** What the first process of a container (Podman's, Docker's) writes when there is nothing to run. */
+const NO_PROGRAM = /failed to exec pid1|\[FATAL tini/;
+
+function messageOf(state: State, job: Job, logs: string): string {
   if (state.OOMKilled) return 'ended by the engine: the program needed more memory than its limit';
   if (state.Error) return `${state.Status}: ${state.Error}`;
-  // What shells and container engines exit with when there is nothing to run.
-  if (state.ExitCode === 127) return `exited with 127: the image may have no program "${job.entrypoint.join(' ')}"`;
+  if (state.ExitCode === 127 || (state.ExitCode !== 0 && NO_PROGRAM.test(logs))) {
+    return `exited with ${state.ExitCode}: the image may have no program "${job.entrypoint.join(' ')}"`;
+  }
   return state.Status === 'exited' && state.ExitCode !== 0 ? `exited with ${state.ExitCode}` : state.Status;
 }
 
