@@ -44,6 +44,11 @@ function toYaml(value: unknown): string {
   return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
 }
 
+/** Indented as the reference writes it. */
+function toJson(value: unknown): string {
+  return JSON.stringify(value, null, 4);
+}
+
 /** What is made from the routes at the first request for it, and kept. */
 class Description {
   readonly #describe: () => OpenApiDocument;
@@ -63,7 +68,7 @@ class Description {
   text(kind: 'json' | 'yaml' | 'page'): Buffer {
     const known = this.#texts.get(kind);
     if (known !== undefined) return known;
-    const write = { json: JSON.stringify, yaml: toYaml, page: renderReference }[kind];
+    const write = { json: toJson, yaml: toYaml, page: renderReference }[kind];
     const made = Buffer.from(write(this.document));
     this.#texts.set(kind, made);
     return made;
