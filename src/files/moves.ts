@@ -7,7 +7,7 @@ import type { Call } from '../hypermedia/routes.ts';
 import { changeStorage } from '../storage/intents.ts';
 import { cleanPath, folderOf, isFeedFolderPath, LINK_ENDING, nameOf } from './paths.ts';
 import { ownAcl, setPublic, type TreeObject } from './publishing.ts';
-import { ensureFolder, findFolder, isNameTaken, lockFolder, NameTaken } from './tree.ts';
+import { ensureFolder, type FolderRow, findFolder, isNameTaken, moveFolderRows, NameTaken } from './tree.ts';
 import { requireWritable } from './uploads.ts';
 
 /** Where an object is and whose it is. */
@@ -44,12 +44,11 @@ async function requireTarget(
 }
 
 /** The folder at the target, made where it is missing, with the name free in it. @throws {InvalidFields} */
-async function targetFolder(transaction: Transaction, from: Place, to: string, field: string): Promise<number> {
+async function targetFolder(transaction: Transaction, from: Place, to: string, field: string): Promise<FolderRow> {
   try {
     const folder = await ensureFolder(transaction, folderOf(to), from.ownerId);
-    await lockFolder(transaction, folder.id);
     if (await isNameTaken(transaction, folder.id, nameOf(to))) throw new NameTaken(to);
-    return folder.id;
+    return folder;
   } catch (error) {
     if (error instanceof NameTaken) throw invalid(field, error.message);
     throw error;
@@ -87,8 +86,8 @@ export async function moveFile(
       throw invalid(field, 'It was moved by somebody else meanwhile. Look where it is and try again.');
     await requireTarget(transaction, caller, now, to, field);
     await ownAcl(transaction, object);
-    const folderId = await targetFolder(transaction, now, to, field);
-    await sql`update ${sql.table(object.table)} set folder_id = ${folderId}, name = ${nameOf(to)} where id = ${object.id}`.execute(
+    const folder = await targetFolder(transaction, now, to, field);
+    await sql`update ${sql.table(object.table)} set folder_id = ${folder.id}, name = ${nameOf(to)} where id = ${object.id}`.execute(
       transaction,
     );
     await updateLinks(transaction, now.path, to);
@@ -135,14 +134,8 @@ export async function moveFolder(call: Call, id: number, given: string): Promise
       throw invalidObject('A home folder and its folder "feeds" cannot be moved.');
     await requireNoActiveOutput(transaction, now.path, () => invalid('path', BUSY));
     await ownAcl(transaction, object);
-    const parentId = await targetFolder(transaction, now, to, 'path');
-    await sql`update folder set path = ${to} || substr(path, length(${now.path}::text) + 1)
-      where path = ${now.path} or (path > ${`${now.path}/`} and path < ${`${now.path}0`})`.execute(transaction);
-    await transaction
-      .updateTable('folder')
-      .set({ parent_id: parentId, name: nameOf(to) })
-      .where('id', '=', id)
-      .execute();
+    const parent = await targetFolder(transaction, now, to, 'path');
+    await moveFolderRows(transaction, { id, path: now.path }, parent, nameOf(to));
     await updateLinks(transaction, now.path, to);
   });
 }

@@ -8,9 +8,13 @@
  */
 import { sql } from 'kysely';
 import type { Queries, Transaction } from '../database/database.ts';
+import { joinPath } from './paths.ts';
 
 /** 17 bytes, as clients have seen it. */
 export const WELCOME_TEXT = 'Welcome to ChRIS!';
+
+/** How often a folder is looked for that others move while it is being locked. */
+const LOCK_ATTEMPTS = 100;
 
 export interface FolderRow {
   readonly id: number;
@@ -26,12 +30,6 @@ export class NameTaken extends Error {
     super(`There is already a file at "${path}".`);
     this.path = path;
   }
-}
-
-/** Folder and last component of a path. */
-export function splitPath(path: string): { folder: string; name: string } {
-  const slash = path.lastIndexOf('/');
-  return { folder: path.slice(0, Math.max(slash, 0)), name: path.slice(slash + 1) };
 }
 
 /** A path and all above it, the root first. */
@@ -62,7 +60,27 @@ export async function nearestFolder(database: Queries, path: string): Promise<Fo
 
 /** Nothing else changes the names in a folder until the transaction ends. */
 export async function lockFolder(transaction: Transaction, folderId: number): Promise<void> {
-  await transaction.selectFrom('folder').select('id').where('id', '=', folderId).forNoKeyUpdate().execute();
+  await lockedPath(transaction, folderId);
+}
+
+/** null when there is no such folder any more */
+async function lockedPath(transaction: Transaction, folderId: number): Promise<string | null> {
+  const row = await transaction
+    .selectFrom('folder')
+    .select('path')
+    .where('id', '=', folderId)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  return row?.path ?? null;
+}
+
+/** As `nearestFolder`, locked; looks again when the one that was found has been moved or deleted before it was locked. */
+async function lockNearestFolder(transaction: Transaction, path: string): Promise<FolderRow> {
+  for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt += 1) {
+    const folder = await nearestFolder(transaction, path);
+    if ((await lockedPath(transaction, folder.id)) === folder.path) return folder;
+  }
+  throw new Error(`the folders above "${path}" are being moved all the time`);
 }
 
 /** Whether a folder, file or link file of that name is in the folder. Lock the folder first. */
@@ -74,44 +92,61 @@ export async function isNameTaken(transaction: Transaction, folderId: number, na
   return rows[0]?.taken ?? false;
 }
 
-async function insertFolder(
-  transaction: Transaction,
-  parent: FolderRow,
-  name: string,
-  ownerId: number,
-): Promise<FolderRow> {
-  const path = parent.path === '' ? name : `${parent.path}/${name}`;
-  const made = await transaction
+/** Makes a folder, unless another transaction was faster. */
+async function insertFolder(transaction: Transaction, parent: FolderRow, name: string, ownerId: number): Promise<void> {
+  const path = joinPath(parent.path, name);
+  await transaction
     .insertInto('folder')
     .values({ parent_id: parent.id, name, path, owner_id: ownerId })
     .onConflict((conflict) => conflict.doNothing())
-    .returning(['id', 'path', 'owner_id'])
-    .executeTakeFirst();
-  return (
-    made ??
-    transaction
-      .selectFrom('folder')
-      .select(['id', 'path', 'owner_id'])
-      .where('path', '=', path)
-      .executeTakeFirstOrThrow()
-  );
+    .execute();
 }
 
 /**
- * The folder at a path; it and the ones above it are made where they are missing.
+ * The folder at a path; it and the ones above it are made where they are missing. It stays at its path, and nobody else changes
+ * the names in it, until the transaction ends.
  * @throws {NameTaken} when a file stands where a folder is needed
  */
 export async function ensureFolder(transaction: Transaction, path: string, ownerId: number): Promise<FolderRow> {
-  let folder = await nearestFolder(transaction, path);
-  const missing = path.slice(folder.path === '' ? 0 : folder.path.length + 1);
-  for (const name of missing === '' || folder.path === path ? [] : missing.split('/')) {
-    await lockFolder(transaction, folder.id);
-    const child = folder.path === '' ? name : `${folder.path}/${name}`;
-    if ((await findFolder(transaction, child)) === null && (await isNameTaken(transaction, folder.id, name)))
-      throw new NameTaken(child);
-    folder = await insertFolder(transaction, folder, name, ownerId);
+  let folder = await lockNearestFolder(transaction, path);
+  while (folder.path !== path) {
+    const [name = ''] = path.slice(folder.path === '' ? 0 : folder.path.length + 1).split('/');
+    if (await isNameTaken(transaction, folder.id, name)) {
+      if ((await findFolder(transaction, joinPath(folder.path, name))) === null)
+        throw new NameTaken(joinPath(folder.path, name));
+    } else {
+      await insertFolder(transaction, folder, name, ownerId);
+    }
+    folder = await lockNearestFolder(transaction, path);
   }
   return folder;
+}
+
+/**
+ * Gives a folder another parent and name, and all folders below it the paths that follow. Files keep their rows.
+ * @param folder as it is now @param parent locked, with the name free in it
+ */
+export async function moveFolderRows(
+  transaction: Transaction,
+  folder: Pick<FolderRow, 'id' | 'path'>,
+  parent: FolderRow,
+  name: string,
+): Promise<void> {
+  const from = folder.path;
+  const to = joinPath(parent.path, name);
+  if (`${to}/`.startsWith(`${from}/`)) throw new Error(`the folder "${from}" cannot be moved below itself`);
+  await transaction
+    .updateTable('folder')
+    .set({ parent_id: parent.id, name, path: to })
+    .where('id', '=', folder.id)
+    .execute();
+  // Folders that others were just making below are seen by the next turn only; below those that were moved nobody makes any.
+  let moved = 1n;
+  while (moved > 0n) {
+    const { numAffectedRows } = await sql`update folder set path = ${to} || substr(path, length(${from}::text) + 1)
+      where path > ${`${from}/`} and path < ${`${from}0`}`.execute(transaction);
+    moved = numAffectedRows ?? 0n;
+  }
 }
 
 export interface NewFile {
