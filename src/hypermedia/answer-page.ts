@@ -56,10 +56,10 @@ function relations(links: readonly [string, string][]): string {
 
 /** What a person would call the object. */
 function nameOf(item: Members): string {
-  const name = [item.title, item.name, item.plugin_name, item.fname, item.path, item.username, item.param_name].find(
-    (candidate) => typeof candidate === 'string' && candidate !== '',
-  );
-  return typeof name === 'string' ? name : '';
+  const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+  const { name, title, plugin_name, fname, path, username, param_name, version } = item;
+  const words = [[name, title, plugin_name, fname, path, username, param_name].find(isText), version];
+  return words.filter(isText).join(' ');
 }
 
 /** Members that are no fields of the object. */
@@ -78,12 +78,12 @@ function itemHtml(item: Members, origin: string, heading: boolean): string {
 function pagingHtml(list: Members, rows: number, address: URL | null): string {
   const offset = Number(address?.searchParams.get('offset') ?? 0);
   const first = Number.isInteger(offset) && offset > 0 ? offset + 1 : 1;
-  const range = rows === 0 ? 'Nothing here' : `${first}–${first + rows - 1}`;
+  const range = rows === 0 ? `None of ${list.count}` : `${first}–${first + rows - 1} of ${list.count}`;
   const links = (['previous', 'next'] as const).flatMap((relation) => {
     const href = list[relation];
     return isAddress(href) ? [anchor(href, relation === 'next' ? 'Next →' : '← Previous')] : [];
   });
-  return `<p class="paging"><span class="quiet">${range} of ${escapeHtml(String(list.count))}</span>${links.join('')}</p>`;
+  return `<p class="paging"><span class="quiet">${escapeHtml(range)}</span>${links.join('')}</p>`;
 }
 
 function dataNames(form: unknown): readonly string[] {
