@@ -16,14 +16,16 @@ const LOCK_SPACE = 7_201_904;
 export class ServerProcess extends EventEmitter<{ lost: [Error] }> {
   readonly id: number;
   readonly #client: PoolClient;
-  #released = false;
+  #state: 'alive' | 'lost' | 'released' = 'alive';
 
   private constructor(id: number, client: PoolClient) {
     super();
     this.id = id;
     this.#client = client;
     client.on('error', (error) => {
-      if (!this.#released) this.emit('lost', error);
+      if (this.#state !== 'alive') return;
+      this.#state = 'lost';
+      this.emit('lost', error);
     });
   }
 
@@ -48,11 +50,12 @@ export class ServerProcess extends EventEmitter<{ lost: [Error] }> {
     await this.#client.query('update server_process set worker_ids = $2 where id = $1', [this.id, workerIds]);
   }
 
-  /** Leaves nothing for others to take over. */
+  /** Leaves nothing for others to take over; after a loss they do. */
   async release(): Promise<void> {
-    this.#released = true;
+    const lost = this.#state === 'lost';
+    this.#state = 'released';
     try {
-      await this.#client.query('delete from server_process where id = $1', [this.id]);
+      if (!lost) await this.#client.query('delete from server_process where id = $1', [this.id]);
     } finally {
       this.#client.release(true);
     }
