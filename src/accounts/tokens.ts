@@ -72,7 +72,7 @@ export async function currentToken(
     .selectFrom('api_token')
     .select('id')
     .where('token_hash', '=', hashToken(token))
-    .where(sql<boolean>`expires_at is null or expires_at > now()`)
+    .where(sql<boolean>`(expires_at is null or expires_at > now())`)
     .executeTakeFirst();
   return known ? token : null;
 }
