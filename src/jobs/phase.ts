@@ -16,6 +16,9 @@ const RETRY_PAUSES_SECONDS: readonly number[] = [1, 2, 4, 8, 15];
 const RESUBMISSIONS_WHEN_UNDEFINED = 3;
 const RESUBMISSIONS_WHEN_VANISHED = 1;
 
+/** Status requests without an answer in a row after which a copy or upload is submitted again: about half a minute. */
+const SILENCES_BEFORE_RESUBMISSION = 5;
+
 /** Ends an instance because the machinery failed. The reason is kept with its log. */
 export async function fail(
   context: JobContext,
@@ -120,6 +123,8 @@ export async function observe(
     if (!(error instanceof ComputeError)) throw error;
     context.services.log.info({ instance: instance.id, reason: error.message }, 'a compute resource did not answer');
     if (isOverdue(instance)) return timeOver(context, instance);
+    const isSilent = context.watchers.silences(instance.id) >= SILENCES_BEFORE_RESUBMISSION;
+    if (isSilent && phase !== 'plugin') return submitToSilent(context, instance, phase);
     await watched(context, instance, {});
     context.watchers.askAgain(instance.id);
     return 'rest';
@@ -142,6 +147,24 @@ export async function observe(
   if (phase !== 'plugin') return resubmit(context, instance, phase, 'CODE18', RESUBMISSIONS_WHEN_UNDEFINED, reason);
   const answer = answerColumns(instance.jobId, state);
   return fail(context, { ...instance, raw: answer.raw }, state.errorCode ?? 'CODE10', reason);
+}
+
+/**
+ * A service that does not tell how a job is may still take it, which is harmless: two submissions are one job. If it refuses,
+ * the job counts as not submitted; if it does not answer at all, it is asked again.
+ */
+async function submitToSilent(context: JobContext, instance: Instance, phase: Phase): Promise<Outcome> {
+  if (instance.output === null) return 'go on';
+  try {
+    const engine = await context.engines.of(instance);
+    await engine.submit(phase, await buildJob(context, instance, instance.output.path, { withToken: false }));
+  } catch (error) {
+    if (error instanceof SubmissionFailed) return move(context, instance, instance.status, { phase_started_at: null });
+    if (!(error instanceof ComputeError)) throw error;
+  }
+  await watched(context, instance, {});
+  context.watchers.askAgain(instance.id);
+  return 'rest';
 }
 
 function isOverdue({ phaseSeconds, maxExecutionSeconds }: Instance): boolean {

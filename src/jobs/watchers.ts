@@ -42,11 +42,16 @@ export class Watchers {
 
   /** Advances the instance later, since the service did not answer. */
   askAgain(instanceId: number): void {
-    const silences = this.#silences.get(instanceId) ?? 0;
+    const silences = this.silences(instanceId);
     this.#silences.set(instanceId, silences + 1);
     this.stop(instanceId);
     const timer = this.#timer(instanceId, Math.min(2 ** silences, LONGEST_PAUSE_SECONDS));
     this.#entries.set(instanceId, { watch: null, timer });
+  }
+
+  /** How often in a row a service has not answered for an instance. */
+  silences(instanceId: number): number {
+    return this.#silences.get(instanceId) ?? 0;
   }
 
   stop(instanceId: number): void {
