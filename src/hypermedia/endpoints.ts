@@ -49,13 +49,13 @@ async function sendCreated(
   return sendAnswer(exchange, 201, { kind: 'item', shape: shapes.for(call.caller), row, template: null });
 }
 
-function shownLinks(route: ListRoute, call: Call): readonly NamedLink[] {
+function shownLinks(route: ListRoute, call: Call, parent: Row | null): readonly NamedLink[] {
   const { caller, links, path } = call;
   return (route.links ?? [])
     .filter(
       ({ shownTo }) => shownTo === undefined || (shownTo === 'staff' ? caller.isStaff : caller.role !== 'anonymous'),
     )
-    .map(({ rel, to }) => ({ rel, href: links.to(fillPath(to, { ...path, caller: caller.id ?? 0 })) }));
+    .map(({ rel, to }) => ({ rel, href: links.to(fillPath(to, { ...parent, ...path, caller: caller.id ?? 0 })) }));
 }
 
 async function templateOf(route: ListRoute, call: Call): Promise<readonly string[] | null> {
@@ -75,7 +75,12 @@ async function requireParent(selection: ItemSelection | null, route: ListRoute, 
 }
 
 export function listEndpoint(database: Kysely<never>, route: ListRoute): Endpoint {
-  const selection = new ListSelection(database, { of: route.of, where: route.where, order: route.order });
+  const selection = new ListSelection(database, {
+    of: route.of,
+    from: route.from,
+    where: route.where,
+    order: route.order,
+  });
   // whoever made an object sees it once, even a new account that is not logged in yet
   const itemSelection = new ItemSelection(database, route.of, anyone);
   const readable = parentSelection(database, route, 'read');
@@ -86,7 +91,7 @@ export function listEndpoint(database: Kysely<never>, route: ListRoute): Endpoin
 
   const show = async (exchange: Exchange): Promise<unknown> => {
     const { call, links, request } = exchange;
-    await requireParent(readable, route, call);
+    const parent = await requireParent(readable, route, call);
     const query = queryOf(request);
     const page = readPage(query, call.services.config.pageLimitMax);
     const { rows, total } = await selection.find(call.services.pool, call.caller, call.path, page);
@@ -97,7 +102,7 @@ export function listEndpoint(database: Kysely<never>, route: ListRoute): Endpoin
       rows,
       total,
       pages: pageLinks(withoutQuery(addressOf(request, links)), query, page, total),
-      links: shownLinks(route, call),
+      links: shownLinks(route, call, parent),
       search: route.search ? { href: base + fillPath(searchPath(route), call.path), names: searchNames } : null,
       template: await templateOf(route, call),
     });
@@ -134,6 +139,7 @@ export function searchEndpoint(database: Kysely<never>, route: ListRoute): Endpo
   if (!search) throw new Error(`${route.path} has no search`);
   const selection = new ListSelection(database, {
     of: route.of,
+    from: route.from,
     where: search.where ?? route.where,
     order: route.order,
     search,

@@ -23,7 +23,7 @@ export class Links {
   }
 }
 
-/** Puts the numbers of the present path into a template such as `groups/{id}/users/`. */
-export function fillPath(template: string, path: Readonly<Record<string, number | string>>): string {
-  return template.replace(/\{(\w+)\}/g, (_whole, name: string) => String(path[name] ?? ''));
+/** Puts values, such as the numbers of the present path, into a template such as `groups/{id}/users/`. */
+export function fillPath(template: string, values: Readonly<Record<string, unknown>>): string {
+  return template.replace(/\{(\w+)\}/g, (_whole, name: string) => String(values[name] ?? ''));
 }

@@ -157,7 +157,7 @@ export function change<F extends InputFields>(
 
 export interface ListLink {
   readonly rel: string;
-  /** Path below the API, with the names of the path's numbers or `{caller}` in braces. */
+  /** Path below the API, with names in braces: numbers of the path, fields of the object that the list hangs on, `caller`. */
   readonly to: string;
   readonly shownTo?: 'signed in' | 'staff';
 }
@@ -191,6 +191,8 @@ export interface ListRoute extends RouteBase {
   readonly kind: 'list';
   readonly of: Resource;
   readonly within?: Within;
+  /** Where its members are looked for, if the tables of the resource are not the quickest way. The resource's aliases hold. */
+  readonly from?: RawBuilder<unknown>;
   readonly where?: (scope: Scope) => RawBuilder<unknown>;
   readonly order: RawBuilder<unknown>;
   readonly links?: readonly ListLink[];

@@ -54,6 +54,7 @@ export class ItemSelection {
 
 export interface ListDeclaration {
   readonly of: Resource;
+  readonly from?: RawBuilder<unknown> | undefined;
   readonly where?: ((scope: Scope) => RawBuilder<unknown>) | undefined;
   readonly order: RawBuilder<unknown>;
   readonly search?: Search | undefined;
@@ -123,9 +124,12 @@ export class ListSelection {
     ];
     const condition = allOf(conditions);
     const orderBy = search?.sort?.orders[sort] ?? order;
+    const from = this.#declaration.from ?? of.from;
+    // the page's ids come first, so that fields are made and tables joined for its rows only
+    const ids = sql`select ${of.id} from ${from} where ${condition} order by ${orderBy} limit ${LIMIT}::bigint offset ${OFFSET}::bigint`;
     return sql`select counted."#total", page.* from
-      (select count(*) as "#total" from ${of.from} where ${condition}) counted left join lateral
-      (select ${sql.join(columns)} from ${of.from} where ${condition} order by ${orderBy} limit ${LIMIT}::bigint offset ${OFFSET}::bigint) page on true`;
+      (select count(*) as "#total" from ${from} where ${condition}) counted left join lateral
+      (select ${sql.join(columns)} from ${of.from} where ${of.id} = any (array(${ids})) order by ${orderBy}) page on true`;
   }
 }
 
