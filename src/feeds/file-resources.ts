@@ -3,9 +3,10 @@
  *
  * A file belongs to the instance whose output folder is the nearest one above it.
  */
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { asItsFeed, readFeed } from '../access/feeds.ts';
-import { data, link, type Resource, resource } from '../hypermedia/resource.ts';
+import { FNAME } from '../files/resources.ts';
+import { data, link, resource } from '../hypermedia/resource.ts';
 
 /** From a file to its instance. */
 const ONE_FILE = sql`file x
@@ -22,44 +23,37 @@ const ONE_FILE = sql`file x
     order by up.depth limit 1
   ) i on true`;
 
-/** From instances to their files: the folders below an output folder are a range of the index on paths. */
-const FILES_OF_INSTANCES = sql`plugin_instance i
+/** From instances to their files, for lists: the folders below an output folder are a range of the index on paths. */
+export const FILES_OF_INSTANCES = sql`plugin_instance i
   join folder o on o.id = i.output_folder_id
   join folder d on d.path >= o.path and d.path < o.path || '0'
     and (d.path = o.path or starts_with(d.path, o.path || '/'))
   join file x on x.folder_id = d.id
   left join account u on u.id = x.owner_id`;
 
-function outputFile(from: RawBuilder<unknown>): Resource {
-  return resource({
-    name: 'feed file',
-    component: 'FeedFile',
-    from,
-    alias: 'x',
-    url: 'files/{}/',
-    read: (_alias, caller) => asItsFeed(readFeed)('i', caller),
-    fields: [
-      data('creation_date', 'date-time'),
-      data('fname', 'string', { sql: sql`d.path || '/' || x.name` }),
-      data('fsize', 'integer', { sql: sql`x.size_bytes` }),
-      data('public', 'boolean', {
-        sql: sql`coalesce((select list.public from acl list where list.id = coalesce(x.acl_id, folder_acl(x.folder_id))), false)`,
-      }),
-      data('owner_username', 'string', { sql: sql`u.username` }),
-      data('feed_id', 'integer', { sql: sql`i.feed_id` }),
-      data('plugin_inst_id', 'integer', { sql: sql`i.id` }),
-      link('parent_folder', 'filebrowser/{}/', { sql: sql`x.folder_id` }),
-      link('group_permissions', 'filebrowser/files/{}/grouppermissions/'),
-      link('user_permissions', 'filebrowser/files/{}/userpermissions/'),
-      link('file_resource', 'files/{}', { sql: sql`x.id || '/' || x.name` }),
-      link('feed', '{}/', { sql: sql`i.feed_id` }),
-      link('plugin_inst', 'plugins/instances/{}/', { sql: sql`i.id` }),
-      link('owner', 'users/{}/', { sql: sql`x.owner_id` }),
-    ],
-  });
-}
-
-export const feedFile = outputFile(ONE_FILE);
-
-/** The same files for lists. */
-export const listedFeedFile = outputFile(FILES_OF_INSTANCES);
+export const feedFile = resource({
+  name: 'feed file',
+  component: 'FeedFile',
+  from: ONE_FILE,
+  alias: 'x',
+  url: 'files/{}/',
+  read: (_alias, caller) => asItsFeed(readFeed)('i', caller),
+  fields: [
+    data('creation_date', 'date-time'),
+    data('fname', 'string', { sql: FNAME }),
+    data('fsize', 'integer', { sql: sql`x.size_bytes` }),
+    data('public', 'boolean', {
+      sql: sql`coalesce((select list.public from acl list where list.id = coalesce(x.acl_id, folder_acl(x.folder_id))), false)`,
+    }),
+    data('owner_username', 'string', { sql: sql`u.username` }),
+    data('feed_id', 'integer', { sql: sql`i.feed_id` }),
+    data('plugin_inst_id', 'integer', { sql: sql`i.id` }),
+    link('parent_folder', 'filebrowser/{}/', { sql: sql`x.folder_id` }),
+    link('group_permissions', 'filebrowser/files/{}/grouppermissions/'),
+    link('user_permissions', 'filebrowser/files/{}/userpermissions/'),
+    link('file_resource', 'files/{}', { sql: sql`x.id || '/' || x.name` }),
+    link('feed', '{}/', { sql: sql`i.feed_id` }),
+    link('plugin_inst', 'plugins/instances/{}/', { sql: sql`i.id` }),
+    link('owner', 'users/{}/', { sql: sql`x.owner_id` }),
+  ],
+});

@@ -2,10 +2,10 @@
 import { sql } from 'kysely';
 import { ownFeed } from '../access/feeds.ts';
 import type { Transaction } from '../database/database.ts';
+import { setPublic } from '../files/publishing.ts';
 import { ensureFolder } from '../files/tree.ts';
 import { invalid } from '../hypermedia/errors.ts';
 import type { ActionCall } from '../hypermedia/routes.ts';
-import { publishFolder } from './publishing.ts';
 
 export interface NewFeed {
   readonly name: string;
@@ -63,12 +63,7 @@ export async function changeFeedBy(call: ActionCall, { name, public: wanted }: F
     if (!feed.isOwn) throw invalid('public', "Only the feed's owner may make it public or private.");
     await transaction.updateTable('feed').set({ public: wanted }).where('id', '=', id).execute();
     await touchFeed(transaction, id);
-    const folder = await transaction
-      .selectFrom('folder')
-      .select(['id', 'path', 'owner_id'])
-      .where('id', '=', feed.folder_id)
-      .executeTakeFirst();
-    if (folder) await publishFolder(transaction, folder, wanted);
+    if (feed.folder_id !== null) await setPublic(transaction, { table: 'folder', id: feed.folder_id }, wanted);
   }
 }
 

@@ -92,6 +92,7 @@ test('a file leads to its feed, its instance and its content', async () => {
     await bench.request('GET', files(), { as: alice, headers: { accept: 'application/vnd.collection+json' } })
   ).json.collection;
   assert.deepEqual(collection?.links, [{ rel: 'feed', href: root.feed }]);
+  assert.deepEqual((await get(child.files, alice)).json.collection_links, { feed: root.feed, plugin_inst: child.url });
   const item = collection?.items?.[1];
   const links: unknown = item?.links;
   assert.ok(Array.isArray(links));
