@@ -1,17 +1,15 @@
 /** Taking bytes in: streamed to a new file, hashed on the way, flushed. */
 import { createHash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { open } from 'node:fs/promises';
-import { type Readable, Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { TooLarge } from '../hypermedia/errors.ts';
 import { errorCode, StorageFull } from './errors.ts';
 import type { IncomingFile } from './storage.ts';
 import { unlinkIfThere } from './walk.ts';
 
-/** How many bytes may wait for the disk; they are written together. */
-const WRITE_BUFFER_BYTES = 1024 * 1024;
+/** How many bytes are written together. As many again are gathered and hashed meanwhile. */
+const BATCH_BYTES = 256 * 1024;
 
 /**
  * Streams bytes into a file that must not exist yet. After any error there is no file.
@@ -23,17 +21,19 @@ export async function receiveInto(
   source: Readable,
   maxBytes: number,
 ): Promise<Omit<IncomingFile, 'key'>> {
-  const meter = new Meter(maxBytes);
+  // A source that fails before it is read would end the process; the reading throws the same error.
+  source.on('error', () => undefined);
   try {
-    // The pipeline ends when the file was flushed and closed.
-    const file = createWriteStream(path, { flags: 'wx', flush: true, highWaterMark: WRITE_BUFFER_BYTES });
-    await pipeline(source, meter, file);
+    await using handle = await open(path, 'wx', 0o644);
+    const measured = await writeMeasured(handle, source, maxBytes);
+    await handle.datasync();
+    return measured;
   } catch (error) {
+    source.destroy();
     await unlinkIfThere(path);
     if (['ENOSPC', 'EDQUOT'].includes(errorCode(error))) throw new StorageFull();
     throw error;
   }
-  return { sizeBytes: meter.sizeBytes, sha256: meter.sha256.digest(), crc32: meter.crc32 };
 }
 
 /** Flushes a file's bytes to stable storage. */
@@ -42,26 +42,82 @@ export async function flushFile(path: string): Promise<void> {
   await handle.datasync();
 }
 
-/** Passes bytes on and measures them. */
-class Meter extends Transform {
-  sizeBytes = 0;
-  crc32 = 0;
-  readonly sha256 = createHash('sha256');
-  readonly #maxBytes: number;
+async function writeMeasured(
+  handle: FileHandle,
+  source: AsyncIterable<Buffer>,
+  maxBytes: number,
+): Promise<Omit<IncomingFile, 'key'>> {
+  const writer = new BatchWriter(handle);
+  const sha256 = createHash('sha256');
+  let sizeBytes = 0;
+  let crc = 0;
+  try {
+    for await (const chunk of source) {
+      sizeBytes += chunk.length;
+      if (sizeBytes > maxBytes) {
+        throw new TooLarge(`The file is larger than ${maxBytes} bytes, which is the most that is taken here.`);
+      }
+      sha256.update(chunk);
+      crc = crc32(chunk, crc);
+      await writer.add(chunk);
+    }
+  } finally {
+    // Also after an error: the handle must not be closed under a write that is going on.
+    await writer.end();
+  }
+  return { sizeBytes, sha256: sha256.digest(), crc32: crc };
+}
 
-  constructor(maxBytes: number) {
-    super({ highWaterMark: WRITE_BUFFER_BYTES });
-    this.#maxBytes = maxBytes;
+/** Writes one batch while the next is gathered. */
+class BatchWriter {
+  readonly #handle: FileHandle;
+  #batch: Buffer[] = [];
+  #batchBytes = 0;
+  /** The write that is going on; fulfilled with its error, so that nobody has to be waiting when it fails. */
+  #writing: Promise<unknown> = Promise.resolve(null);
+
+  constructor(handle: FileHandle) {
+    this.#handle = handle;
   }
 
-  override _transform(chunk: Buffer, _encoding: string, done: (error: Error | null, chunk?: Buffer) => void): void {
-    this.sizeBytes += chunk.length;
-    if (this.sizeBytes > this.#maxBytes) {
-      done(new TooLarge(`The file is larger than ${this.#maxBytes} bytes, which is the most that is taken here.`));
-      return;
+  async add(chunk: Buffer): Promise<void> {
+    this.#batch.push(chunk);
+    this.#batchBytes += chunk.length;
+    if (this.#batchBytes >= BATCH_BYTES) await this.#startWriting();
+  }
+
+  async end(): Promise<void> {
+    await this.#startWriting();
+    await this.#finishWriting();
+  }
+
+  async #startWriting(): Promise<void> {
+    await this.#finishWriting();
+    const batch = this.#batch;
+    this.#batch = [];
+    this.#batchBytes = 0;
+    if (batch.length > 0) {
+      this.#writing = writeAll(this.#handle, batch).then(
+        () => null,
+        (error: unknown) => error,
+      );
     }
-    this.sha256.update(chunk);
-    this.crc32 = crc32(chunk, this.crc32);
-    done(null, chunk);
+  }
+
+  async #finishWriting(): Promise<void> {
+    const failure = await this.#writing;
+    if (failure !== null) throw failure;
+  }
+}
+
+/** A system call may write less than it was given. */
+async function writeAll(handle: FileHandle, batch: readonly Buffer[]): Promise<void> {
+  const { bytesWritten } = await handle.writev(batch);
+  const expected = batch.reduce((sum, chunk) => sum + chunk.length, 0);
+  if (bytesWritten === expected) return;
+  let rest = Buffer.concat(batch).subarray(bytesWritten);
+  while (rest.length > 0) {
+    const written = await handle.write(rest);
+    rest = rest.subarray(written.bytesWritten);
   }
 }
