@@ -6,6 +6,8 @@ import { tellPassword } from './first-administrator.ts';
 import { openRuntime } from './runtime.ts';
 import { Shutdown, STOP_MARGIN_SECONDS } from './shutdown.ts';
 
+const IDLE_CHECK_MILLISECONDS = 100;
+
 export interface ServeOptions {
   /** Whether background work is done here too. */
   readonly worker: boolean;
@@ -53,9 +55,12 @@ async function closeServer(app: FastifyInstance, config: Config, log: Log): Prom
     log.warn({ seconds: config.shutdownSeconds }, 'cutting off the requests that are still running');
     app.server.closeAllConnections();
   }, config.shutdownSeconds * 1000);
+  // A connection whose last request has been answered would stay open as long as its client likes.
+  const hangUp = setInterval(() => app.server.closeIdleConnections(), IDLE_CHECK_MILLISECONDS);
   try {
     await app.close();
   } finally {
+    clearInterval(hangUp);
     clearTimeout(cutOff);
   }
 }
