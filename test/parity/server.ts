@@ -21,7 +21,12 @@ async function must(answer: ReturnType<Request>): Promise<void> {
 
 /** Registers the container engine and, on it, the plugins whose descriptors lie beside the scenarios. */
 async function registerPlugins(request: Request, as: Credentials, descriptors: string): Promise<void> {
-  await must(request('POST', `${ADMIN_API}computeresources/`, { as, json: { name: 'host', compute_url: `unix://${CONTAINER_SOCKET}` } }));
+  await must(
+    request('POST', `${ADMIN_API}computeresources/`, {
+      as,
+      json: { name: 'host', compute_url: `unix://${CONTAINER_SOCKET}` },
+    }),
+  );
   for (const name of ['pl-dircopy', 'pl-simpledsapp', 'pl-topologicalcopy']) {
     const form = new FormData();
     form.append('compute_names', name === 'pl-simpledsapp' ? 'host' : 'builtin');
@@ -34,6 +39,7 @@ async function registerPlugins(request: Request, as: Credentials, descriptors: s
 export async function startParityServer(folder: string): Promise<ParityServer> {
   const server = await startServer();
   const descriptors = join(folder, '..', 'containers', 'descriptors');
-  if (existsSync(CONTAINER_SOCKET) && existsSync(descriptors)) await registerPlugins(clientOf(server), server.admin, descriptors);
+  if (existsSync(CONTAINER_SOCKET) && existsSync(descriptors))
+    await registerPlugins(clientOf(server), server.admin, descriptors);
   return server;
 }
