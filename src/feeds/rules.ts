@@ -31,13 +31,18 @@ export async function createFeed(transaction: Transaction, { name, owner }: NewF
   return { id, folderPath };
 }
 
-/** Says that something about the feed has changed. */
-export async function touchFeed(transaction: Transaction, feedId: number): Promise<void> {
-  await transaction
+/**
+ * Says that something about the feed has changed. Until the transaction ends, nobody else changes or deletes it.
+ * @returns false when it is being deleted
+ */
+export async function touchFeed(transaction: Transaction, feedId: number): Promise<boolean> {
+  const { numUpdatedRows } = await transaction
     .updateTable('feed')
     .set({ modification_date: sql<string>`now()` })
     .where('id', '=', feedId)
-    .execute();
+    .where('deletion_status', '!=', 'pending')
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
 }
 
 interface FeedChange {

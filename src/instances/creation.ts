@@ -49,12 +49,12 @@ async function findPrevious({ transaction, caller }: ActionCall, given: unknown)
   if (!isId) throw badPrevious('Enter the id of the plugin instance whose outputs are the input.');
   const id = Number(given);
   const { rows } = await sql<Previous & { isLeaving: boolean }>`
-    select i.id, i.feed_id as "feedId", 'pending' in (i.deletion_status, f.deletion_status) as "isLeaving"
+    select i.id, i.feed_id as "feedId", i.deletion_status = 'pending' as "isLeaving"
     from plugin_instance i join feed f on f.id = i.feed_id
     where i.id = ${id} and ${runInFeed('f', caller)}`.execute(transaction);
   const [previous] = rows;
   if (!previous) throw badPrevious(`There is no plugin instance ${id} in a feed that you own or share.`);
-  if (previous.isLeaving) throw badPrevious(`The plugin instance ${id} or its feed is being deleted.`);
+  if (previous.isLeaving) throw badPrevious(`The plugin instance ${id} is being deleted.`);
   return { id: previous.id, feedId: previous.feedId };
 }
 
@@ -142,18 +142,17 @@ async function insertAll(transaction: Transaction, made: NewInstance, place: Pla
   return id;
 }
 
-/** Makes an instance below another. */
+/** Makes an instance below another. @throws {InvalidFields} when its feed is being deleted */
 export async function createChild(
   transaction: Transaction,
   made: NewInstance,
   previous: Previous,
   parentIds: readonly number[],
 ): Promise<number> {
+  const isThere = await touchFeed(transaction, previous.feedId);
+  if (!isThere) throw badPrevious(`The feed ${previous.feedId} is being deleted.`);
   const folderPath = await folderBelow(transaction, previous);
-  const place = { feedId: previous.feedId, folderPath, previousId: previous.id, parentIds };
-  const id = await insertAll(transaction, made, place);
-  await touchFeed(transaction, previous.feedId);
-  return id;
+  return insertAll(transaction, made, { feedId: previous.feedId, folderPath, previousId: previous.id, parentIds });
 }
 
 async function createRoot(transaction: Transaction, made: NewInstance, ownerName: string): Promise<number> {

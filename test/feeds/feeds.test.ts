@@ -175,6 +175,10 @@ test('a feed is deleted in the background, its jobs cancelled at once', async ()
   const { deletion_status, deletion_error, cancelled_jobs, scheduled_jobs } = answer.json;
   assert.deepEqual([answer.status, deletion_status, deletion_error], [202, 'pending', '']);
   assert.deepEqual([cancelled_jobs, scheduled_jobs], [1, 0]);
+  const ds = await bench.plugin('pl-late', 'ds');
+  const [root] = JSON.parse(JSON.stringify((await get(feed.plugin_instances, alice)).json.results));
+  const late = await bench.run(ds, alice, { previous_id: root.id });
+  assert.deepEqual([late.status, Object.keys(late.json)], [400, ['previous_id']]);
   const again = await send('DELETE', feed.url, { as: alice });
   assert.deepEqual([again.status, again.json.deletion_requested_at], [202, answer.json.deletion_requested_at]);
 });
