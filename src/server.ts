@@ -78,6 +78,11 @@ function isAllowedHost(host: string, allowed: '*' | readonly string[]): boolean 
   );
 }
 
+/** Probes come from the machine itself or its orchestrator, under whatever name they know. */
+function isProbe({ url }: FastifyRequest): boolean {
+  return url === '/healthz' || url === '/readyz';
+}
+
 function isPreflight({ method, headers }: FastifyRequest): boolean {
   return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
 }
@@ -129,7 +134,7 @@ export async function buildServer(
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SECURITY_HEADERS);
     reply.header('x-request-id', request.id);
-    if (!isAllowedHost(request.host, config.allowedHosts)) {
+    if (!isProbe(request) && !isAllowedHost(request.host, config.allowedHosts)) {
       const links = new Links(config.baseUrl ?? '', config.adminPrefix);
       const problem = new MalformedRequest(
         'The Host header names a host that this server does not answer for. HYPERCUBE_ALLOWED_HOSTS lists those that it does.',

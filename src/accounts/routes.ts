@@ -3,15 +3,19 @@ import { sql } from 'kysely';
 import { ownAccount, ownRow } from '../access/accounts.ts';
 import { anyone } from '../access/caller.ts';
 import type { Config } from '../config.ts';
-import { WELCOME_TEXT } from '../files/tree.ts';
-import { putFile } from '../files/uploads.ts';
 import { InvalidFields, invalid, invalidObject, NotFound } from '../hypermedia/errors.ts';
 import { contains, equalNumber, exactly } from '../hypermedia/filters.ts';
 import { email, text } from '../hypermedia/input.ts';
 import { type ActionCall, change, creation, item, list, PUBLIC, type Route, SIGNED_IN } from '../hypermedia/routes.ts';
-import type { Services } from '../services.ts';
 import { downloadToken, group, instance, membership, user } from './resources.ts';
-import { changeAccount, createAccount, DEFAULT_GROUPS, takenProblems, usernameProblem } from './rules.ts';
+import {
+  changeAccount,
+  createAccount,
+  DEFAULT_GROUPS,
+  storeGreeting,
+  takenProblems,
+  usernameProblem,
+} from './rules.ts';
 import { createDownloadToken } from './tokens.ts';
 
 const withoutSlash = (name: string): string | null => (name.includes('/') ? 'The name may not contain "/".' : null);
@@ -33,19 +37,6 @@ const signUp = creation({
     return id;
   },
 });
-
-/** The greeting in a new user's uploads. Without it the account is complete all the same. */
-async function storeGreeting(services: Services, account: { id: number; username: string }): Promise<void> {
-  try {
-    await putFile(services, {
-      path: `home/${account.username}/uploads/welcome.txt`,
-      ownerId: account.id,
-      content: WELCOME_TEXT,
-    });
-  } catch (error) {
-    services.log.error({ err: error, username: account.username }, 'the greeting of a new account could not be stored');
-  }
-}
 
 /** Sign-up shows no accounts; it only makes them. */
 function userRoutes(config: Config): readonly Route[] {

@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Queries, Transaction } from '../database/database.ts';
-import { createTopFolders, createUserHome } from '../files/tree.ts';
+import { createTopFolders, createUserHome, WELCOME_TEXT } from '../files/tree.ts';
+import { putFile } from '../files/uploads.ts';
 import { InvalidFields } from '../hypermedia/errors.ts';
 import { hashPassword } from '../passwords.ts';
 import type { Services } from '../services.ts';
@@ -91,6 +92,19 @@ export async function createAccount(transaction: Transaction, account: NewAccoun
     .execute();
   await createUserHome(transaction, { id, username: account.username });
   return id;
+}
+
+/** The greeting in a new user's uploads. Without it the account is complete all the same. */
+export async function storeGreeting(services: Services, account: { id: number; username: string }): Promise<void> {
+  try {
+    await putFile(services, {
+      path: `home/${account.username}/uploads/welcome.txt`,
+      ownerId: account.id,
+      content: WELCOME_TEXT,
+    });
+  } catch (error) {
+    services.log.error({ err: error, username: account.username }, 'the greeting of a new account could not be stored');
+  }
 }
 
 export interface AccountChange {

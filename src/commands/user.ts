@@ -1,5 +1,5 @@
 /** `hypercube user …`: accounts, for an operator with access to the machine. */
-import { createAccount, setPassword, usernameProblem } from '../accounts/rules.ts';
+import { createAccount, setPassword, storeGreeting, usernameProblem } from '../accounts/rules.ts';
 import type { Transaction } from '../database/database.ts';
 import { email, readInput, text } from '../hypermedia/input.ts';
 import type { Services } from '../services.ts';
@@ -21,10 +21,11 @@ export async function createUser(
   const password = await askPassword(`Password for ${username}`);
   const members = { username, email: options.email, password };
   const account = readInput(NEW_ACCOUNT, { members, isForm: false });
-  await withServices(async ({ database }) => {
-    await database
+  await withServices(async (services) => {
+    const id = await services.database
       .transaction()
       .execute((transaction) => createAccount(transaction, { ...account, isAdministrator: options.administrator }));
+    await storeGreeting(services, { id, username: account.username });
   });
   process.stdout.write(`Made the account "${account.username}".\n`);
 }
