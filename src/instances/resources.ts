@@ -23,12 +23,13 @@ const FROM = sql`plugin_instance i
   left join compute_resource c on c.id = i.compute_resource_id
   left join folder o on o.id = i.output_folder_id`;
 
-/** How far the job has come, as JSON text (`instances.md` section 9). `submit` is never true on the wire that clients know. */
+/** How far the job has come, as JSON text (`instances.md` section 9). */
 const SUMMARY = sql`json_build_object(
   'pushPath', json_build_object('status', i.pushed),
   'pullPath', json_build_object('status', i.pulled),
   'compute', json_build_object(
-    'submit', json_build_object('status', false),
+    'submit', json_build_object('status',
+      i.job_status <> '' or i.status in ('started', 'uploading', 'registeringFiles', 'finishedSuccessfully', 'finishedWithError')),
     'return', json_build_object(
       'status', i.job_status in ('undefined', 'finishedSuccessfully', 'finishedWithError'),
       'job_status', i.job_status,
