@@ -9,7 +9,7 @@ import { hashPassword, needsRehash, verifyPassword } from '../passwords.ts';
 import type { Services } from '../services.ts';
 import { provesOrigin, SESSION_COOKIE } from './sessions.ts';
 import { LoginThrottle } from './throttle.ts';
-import { hashToken, hasTokenForm } from './tokens.ts';
+import { consumeDownloadToken, hashToken, hasTokenForm } from './tokens.ts';
 
 /** What the server needs to know of an account to let it in. */
 export interface AccountRow {
@@ -130,6 +130,7 @@ export class PasswordCheck {
 }
 
 const BAD_TOKEN = 'The token is not valid. Ask for one with your user name and password at /api/v1/auth-token/.';
+const USED_TOKEN = 'The download token is not valid: it was used before, or has expired.';
 const BAD_PASSWORD = 'The user name or password is wrong.';
 
 /** The name and password of a Basic header. @throws {NotAuthenticated} */
@@ -174,7 +175,7 @@ export function createAuthenticator(services: Services, passwords: PasswordCheck
 
   const byDownloadToken = async (token: string): Promise<Caller> => {
     const account = await find(pool, BY_DOWNLOAD_TOKEN, hashToken(token));
-    if (!account) throw new NotAuthenticated('The download token is not valid: it was used before, or has expired.');
+    if (!account) throw new NotAuthenticated(USED_TOKEN);
     return callerOf(account, 'download token');
   };
 
@@ -186,6 +187,10 @@ export function createAuthenticator(services: Services, passwords: PasswordCheck
       const { authorization } = request.headers;
       const caller = authorization === undefined ? null : await byHeader(authorization, request.ip);
       return caller ?? bySession(request);
+    },
+    async useUp(caller) {
+      if (caller.credentials !== 'download token' || caller.tokenId === null) return;
+      if (!(await consumeDownloadToken(services.database, caller.tokenId))) throw new NotAuthenticated(USED_TOKEN);
     },
     hasCsrfProof: (request, field) => provesOrigin(secrets, request, field),
   };

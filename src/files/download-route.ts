@@ -2,7 +2,6 @@
 import { Readable } from 'node:stream';
 import { sql } from 'kysely';
 import type { Rule } from '../access/caller.ts';
-import { consumeDownloadToken } from '../accounts/tokens.ts';
 import type { Exchange } from '../hypermedia/dispatch.ts';
 import { Forbidden, NotAuthenticated, NotFound } from '../hypermedia/errors.ts';
 import type { Resource } from '../hypermedia/resource.ts';
@@ -23,14 +22,6 @@ interface Found extends Download {
   readonly target: string | null;
 }
 
-/** A download token is used up by the first download that it opens. @throws {NotAuthenticated} when another was faster */
-export async function useDownloadToken({ call }: Exchange): Promise<void> {
-  const { caller, services } = call;
-  if (caller.credentials !== 'download token' || caller.tokenId === null) return;
-  if (!(await consumeDownloadToken(services.database, caller.tokenId)))
-    throw new NotAuthenticated('The download token has been used already.');
-}
-
 async function find({ call }: Exchange, { of, rule }: DownloadRoute): Promise<Found> {
   const { services, caller, path } = call;
   const isLink = of.component === 'FileBrowserLinkFile';
@@ -49,9 +40,9 @@ async function find({ call }: Exchange, { of, rule }: DownloadRoute): Promise<Fo
 }
 
 async function download(exchange: Exchange, route: DownloadRoute): Promise<unknown> {
-  const { reply, call } = exchange;
+  const { reply, call, context, request } = exchange;
   const found = await find(exchange, route);
-  await useDownloadToken(exchange);
+  if (request.method === 'GET') await context.authenticator.useUp(call.caller);
   if (found.target === null) return sendFile(reply, call.services.storage, found);
   return reply
     .headers({ ...downloadHeaders(found), 'content-length': found.sizeBytes })

@@ -16,6 +16,8 @@ import type { Audience, Call, Method, RouteAccess } from './routes.ts';
 export interface Authenticator {
   /** @throws {NotAuthenticated} when credentials are given that do not check out */
   authenticate(request: FastifyRequest, options: { downloadToken: boolean }): Promise<Caller>;
+  /** A download token opens one download: nothing for other credentials. @throws {NotAuthenticated} when another was faster */
+  useUp(caller: Caller): Promise<void>;
   /** Whether a session's writing request proves that our own page made it. @param field `csrfmiddlewaretoken` of a form */
   hasCsrfProof(request: FastifyRequest, field: unknown): boolean;
 }
