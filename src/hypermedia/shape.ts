@@ -34,11 +34,11 @@ function writerOf(field: Field): FieldWriter {
   return { field, key: `${name}:`, open, before, after };
 }
 
-/** A link's value as text: numbers need no escaping; of names, `/` parts them and everything else stands for itself. */
+/** A link's value as text: numbers need no escaping; names appear as they are, but for what would end the path or mean another character. */
 function address(writer: FieldWriter, value: unknown, links: Links): string {
   const before = links.to(writer.before);
   if (typeof value === 'number') return `"${before}${value}${writer.after}"`;
-  const escaped = encodeURI(String(value)).replace(/[?#]/g, encodeURIComponent);
+  const escaped = String(value).replace(/[%?#]/g, encodeURIComponent);
   return JSON.stringify(before + escaped + writer.after);
 }
 
