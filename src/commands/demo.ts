@@ -68,7 +68,10 @@ async function play(stage: Stage): Promise<void> {
   screen.say(screen.style('bold', 'Hypercube demo: a real analysis of real images'));
   screen.say();
   const server = await screen.step('Server', async () => {
-    const outcome = await ServerProcess.start(stage.administrator, signal);
+    const outcome = await ServerProcess.start(
+      { administrator: stage.administrator, usesContainers: options.engine !== 'process' },
+      signal,
+    );
     return { words: `ready at ${outcome.baseUrl}`, outcome };
   });
   try {

@@ -27,6 +27,23 @@ export async function findContainerEngine(
   return null;
 }
 
+/** Removes the containers, running or not, that have files below a folder mounted. */
+export async function removeContainersOf(folder: string, { docker }: ContainerEngine): Promise<void> {
+  for (const { Id, Mounts } of await docker.listContainers({ all: true })) {
+    if (!Mounts.some(({ Source }) => Source.startsWith(`${folder}/`))) continue;
+    try {
+      await docker.getContainer(Id).remove({ force: true, v: true });
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+  }
+}
+
+/** 404: it ended and was removed meanwhile; 409: somebody else is removing it. */
+function isGone(error: unknown): boolean {
+  return error instanceof Error && 'statusCode' in error && (error.statusCode === 404 || error.statusCode === 409);
+}
+
 function socketPaths({ DOCKER_HOST, XDG_RUNTIME_DIR }: Readonly<Record<string, string | undefined>>): string[] {
   const named = DOCKER_HOST?.startsWith('unix://') ? [DOCKER_HOST.slice('unix://'.length)] : [];
   const own = XDG_RUNTIME_DIR ? [`${XDG_RUNTIME_DIR}/docker.sock`, `${XDG_RUNTIME_DIR}/podman/podman.sock`] : [];

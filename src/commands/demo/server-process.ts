@@ -1,22 +1,24 @@
 /** The real server as a child process of the demo, with a data directory that goes away with it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { CommandError } from '../failure.ts';
+import { findContainerEngine, removeContainersOf } from './container-engine.ts';
 
 /** The server did not start, or did not end as it should; the message has the end of its log. */
 export class ServerFailed extends CommandError {
   override readonly name = 'ServerFailed';
 }
 
-export interface Administrator {
-  readonly username: string;
-  readonly password: string;
+export interface ServerOptions {
+  readonly administrator: { readonly username: string; readonly password: string };
+  /** Whether its plugins may run in containers, which must not outlive it. */
+  readonly usesContainers: boolean;
 }
 
 const PROGRAM = fileURLToPath(new URL('../../main.ts', import.meta.url));
@@ -29,26 +31,28 @@ export class ServerProcess {
   readonly baseUrl: string;
   readonly #child: ChildProcess;
   readonly #dataDirectory: string;
+  readonly #usesContainers: boolean;
   readonly #log: { text: string };
 
-  private constructor(baseUrl: string, child: ChildProcess, dataDirectory: string) {
+  private constructor(baseUrl: string, child: ChildProcess, dataDirectory: string, usesContainers: boolean) {
     this.baseUrl = baseUrl;
     this.#child = child;
     this.#dataDirectory = dataDirectory;
+    this.#usesContainers = usesContainers;
     this.#log = collectOutput(child);
   }
 
   /** Starts the server and waits until it is ready. @throws {ServerFailed} */
-  static async start(administrator: Administrator, signal: AbortSignal): Promise<ServerProcess> {
-    const dataDirectory = await mkdtemp(join(tmpdir(), 'hypercube-demo-'));
+  static async start(options: ServerOptions, signal: AbortSignal): Promise<ServerProcess> {
+    const dataDirectory = await realpath(await mkdtemp(join(tmpdir(), 'hypercube-demo-')));
     const port = await freePort();
     // A session of its own: Ctrl-C reaches the demo only, which then ends the server in order.
     const child = spawn(process.execPath, [PROGRAM, 'serve'], {
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: serverEnvironment({ dataDirectory, port, administrator }),
+      env: serverEnvironment({ dataDirectory, port, administrator: options.administrator }),
     });
-    const server = new ServerProcess(`http://127.0.0.1:${port}`, child, dataDirectory);
+    const server = new ServerProcess(`http://127.0.0.1:${port}`, child, dataDirectory, options.usesContainers);
     try {
       await once(child, 'spawn');
       await server.#ready(signal);
@@ -65,6 +69,8 @@ export class ServerProcess {
     try {
       await this.#end();
     } finally {
+      const engine = this.#usesContainers ? await findContainerEngine(process.env) : null;
+      if (engine) await removeContainersOf(this.#dataDirectory, engine);
       await rm(this.#dataDirectory, { recursive: true, force: true, maxRetries: 3 });
     }
   }
@@ -119,7 +125,7 @@ export class ServerProcess {
 function serverEnvironment(own: {
   dataDirectory: string;
   port: number;
-  administrator: Administrator;
+  administrator: ServerOptions['administrator'];
 }): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !name.startsWith('HYPERCUBE_') && name !== 'DATABASE_URL',
