@@ -18,9 +18,16 @@ export function isLimited(computeUrl: string): boolean {
 /**
  * Gives the free slots of a compute resource away; those who get one are advanced.
  * @param slots jobs that may run there at once
+ * @param askerId an instance that goes on by itself when it gets one
+ * @returns whether the asker got one
  */
-export async function admit(database: Database, computeResourceId: number, slots: number): Promise<void> {
-  await database.transaction().execute(async (transaction) => {
+export async function admit(
+  database: Database,
+  computeResourceId: number,
+  slots: number,
+  askerId: number | null = null,
+): Promise<boolean> {
+  return database.transaction().execute(async (transaction) => {
     // One at a time for each resource, so that two cannot give the same slot away.
     await sql`select from compute_resource where id = ${computeResourceId} for no key update`.execute(transaction);
     const { rows } = await sql<{ id: number }>`
@@ -41,9 +48,11 @@ export async function admit(database: Database, computeResourceId: number, slots
       )
       update plugin_instance set admitted = true from free where plugin_instance.id = free.id
       returning plugin_instance.id`.execute(transaction);
+    const admitted = rows.map(({ id }) => id);
     await enqueueAdvance(
       transaction,
-      rows.map(({ id }) => id),
+      admitted.filter((id) => id !== askerId),
     );
+    return askerId !== null && admitted.includes(askerId);
   });
 }

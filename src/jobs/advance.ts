@@ -17,7 +17,8 @@ import { leaveWaiting } from './steps/waiting.ts';
 
 type Step = (context: JobContext, instance: Instance) => Promise<Outcome>;
 
-const STEPS: Partial<Record<Status, Step>> = {
+/** The step of each status that is not the last. */
+export const STEPS: Partial<Record<Status, Step>> = {
   created: leaveWaiting,
   waiting: leaveWaiting,
   copying: copyInputs,

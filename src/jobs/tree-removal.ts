@@ -28,6 +28,7 @@ export async function removeTrees(
 /** Removes all that lies in a folder; the folder's own row stays. */
 export async function removeContents(services: Services, path: string): Promise<void> {
   await changeStorage(services, [{ kind: 'remove', path }], async (transaction) => {
+    await lockFolders(transaction, [path]);
     await deleteFileRows(transaction, sql`select id from folder where ${atOrBelow(sql`path`, [path])}`);
     await deleteFolderRows(transaction, sql`select id from folder where ${below(sql`path`, path)}`);
   });
@@ -67,7 +68,13 @@ function atOrBelow(column: RawBuilder<unknown>, paths: readonly string[]): RawBu
   return sql`(${sql.join(each, sql` or `)})`;
 }
 
+/** Two who remove the same folders, such as a clean-up and a deletion, do so one after the other. */
+async function lockFolders(transaction: Transaction, paths: readonly string[]): Promise<void> {
+  await sql`select from folder where ${atOrBelow(sql`path`, paths)} order by id for update`.execute(transaction);
+}
+
 async function deleteTreeRows(transaction: Transaction, paths: readonly string[], links: Links): Promise<void> {
+  await lockFolders(transaction, paths);
   if (links === 'with links to them') {
     await sql`
       with gone as (delete from link_file where ${atOrBelow(sql`target_path`, paths)} returning acl_id)

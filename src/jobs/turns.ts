@@ -14,6 +14,8 @@ export class Turns {
   /** Instances at work in this process; true: somebody came meanwhile, so that the work is done again. */
   readonly #running = new Map<number, boolean>();
   #client: Promise<PoolClient> | null = null;
+  /** The last statement on the session, which takes one at a time. */
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(pool: Pool) {
     this.#pool = pool;
@@ -60,17 +62,26 @@ export class Turns {
 
   async #lock(instanceId: number): Promise<boolean> {
     const client = await this.#session();
-    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1, $2) as locked', [
-      LOCK_SPACE,
-      instanceId,
-    ]);
-    return rows[0]?.locked ?? false;
+    return this.#call(client, 'pg_try_advisory_lock', instanceId);
   }
 
   async #unlock(instanceId: number): Promise<void> {
     // When the session has broken, PostgreSQL has freed the lock with it.
     const client = await this.#client;
-    await client?.query('select pg_advisory_unlock($1, $2)', [LOCK_SPACE, instanceId]);
+    if (client !== null) await this.#call(client, 'pg_advisory_unlock', instanceId);
+  }
+
+  #call(client: PoolClient, name: 'pg_try_advisory_lock' | 'pg_advisory_unlock', instanceId: number): Promise<boolean> {
+    const query = async (): Promise<boolean> => {
+      const { rows } = await client.query<{ done: boolean }>(`select ${name}($1, $2) as done`, [
+        LOCK_SPACE,
+        instanceId,
+      ]);
+      return rows[0]?.done ?? false;
+    };
+    const answer = this.#last.then(query, query);
+    this.#last = answer;
+    return answer;
   }
 
   /** One session for all locks of this process, opened again after it broke. */

@@ -45,7 +45,9 @@ interface Task {
 const TASKS: Readonly<Record<TaskName, Task>> = {
   advance: { run: advance, failed: giveUp },
   admit: {
-    run: ({ services }, id) => admit(services.database, id, services.config.jobSlots),
+    async run({ services }, id) {
+      await admit(services.database, id, services.config.jobSlots);
+    },
   },
   cleanUp: { run: cleanUp },
   describeComputeResource: { run: describeComputeResource },

@@ -10,10 +10,14 @@ import { type Config, loadConfig } from '../../src/config.ts';
 import type { ConnectionOptions } from '../../src/database/database.ts';
 import type { PluginInstance } from '../../src/database/generated.ts';
 import { ensureFolder, insertFile } from '../../src/files/tree.ts';
+import { STEPS } from '../../src/jobs/advance.ts';
 import type { JobContext } from '../../src/jobs/context.ts';
 import { Engines } from '../../src/jobs/engines.ts';
+import { loadInstance } from '../../src/jobs/instance.ts';
+import { enqueueAdvance } from '../../src/jobs/queue.ts';
 import { Watchers } from '../../src/jobs/watchers.ts';
 import { startWorker, type Worker } from '../../src/jobs/worker.ts';
+import { ensureBuiltinPlugins } from '../../src/plugins/builtin.ts';
 import { parseDescriptor } from '../../src/plugins/descriptor.ts';
 import { insertPlugin } from '../../src/plugins/registration.ts';
 import { buildServer } from '../../src/server.ts';
@@ -74,6 +78,7 @@ export class Bench {
     });
     const services = await openServices(config, connection, silentLog);
     await prepareAdministrator(services);
+    await ensureBuiltinPlugins(services);
     const app = await buildServer(services);
     const request = clientOf({ url: await app.listen({ host: '127.0.0.1', port: 0 }) });
     await mkdir(join(data, 'programs'));
@@ -242,6 +247,66 @@ export class Bench {
 
   read(path: string): string {
     return readFileSync(this.local(path), 'utf8');
+  }
+
+  async touch(path: string): Promise<void> {
+    await writeFile(this.local(path), '');
+  }
+
+  /** Waits until something holds. */
+  async eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
+    await eventually(async () => (await holds()) || null, 'what the test expects');
+  }
+
+  /** Process id that a program has written to `pid` in its output folder. */
+  async pid(outputPath: string): Promise<number> {
+    const file = `${outputPath}/pid`;
+    await this.eventually(() => this.exists(file) && this.read(file).endsWith('\n'));
+    return Number(this.read(file));
+  }
+
+  isRunning(pid: number): boolean {
+    return existsSync(`/proc/${pid}`) && !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  }
+
+  removeProgram(name: string): Promise<void> {
+    return rm(join(this.services.config.data, 'programs', name), { recursive: true });
+  }
+
+  /** Has the worker look at an instance. */
+  advance(id: number): Promise<void> {
+    return enqueueAdvance(this.services.database, [id]);
+  }
+
+  /** Takes an instance by hand, without a worker, until it has a status. */
+  async advanceUntil(context: JobContext, id: number, status: string): Promise<void> {
+    await eventually(async () => {
+      const row = await loadInstance(this.services.database, id);
+      if (row === null) throw new Error(`instance ${id} is gone`);
+      if (row.status === status) return true;
+      await STEPS[row.status]?.(context, row);
+      return null;
+    }, `instance ${id} to be ${status}`);
+  }
+
+  async execute(statement: string): Promise<void> {
+    await this.services.pool.query(statement);
+  }
+
+  /** Makes the jobs of a task that wait for another try run at once, until there are none. */
+  async hurry(task: string): Promise<void> {
+    await eventually(async () => {
+      const { rows } = await this.services.pool.query(
+        `update graphile_worker._private_jobs set run_at = now() where locked_at is null and attempts < max_attempts
+          and task_id = (select id from graphile_worker._private_tasks where identifier = $1) returning id`,
+        [task],
+      );
+      const left = await this.services.pool.query(
+        'select from graphile_worker.jobs where task_identifier = $1 and attempts < max_attempts',
+        [task],
+      );
+      return (rows.length === 0 && left.rows.length === 0) || null;
+    }, `the jobs of ${task}`);
   }
 
   /** Waits until nothing is left to be cleaned up. */
