@@ -9,6 +9,7 @@ import { prepareAdministrator } from '../../src/commands/first-administrator.ts'
 import { type Config, loadConfig } from '../../src/config.ts';
 import type { ConnectionOptions } from '../../src/database/database.ts';
 import type { PluginInstance } from '../../src/database/generated.ts';
+import { findDeadProcesses } from '../../src/database/processes.ts';
 import { ensureFolder, insertFile } from '../../src/files/tree.ts';
 import { STEPS } from '../../src/jobs/advance.ts';
 import type { JobContext } from '../../src/jobs/context.ts';
@@ -117,6 +118,20 @@ export class Bench {
   /** Further services on the same database and data, as another process has them. */
   anotherProcess(): Promise<OpenServices> {
     return openServices(this.services.config, this.#connection, silentLog);
+  }
+
+  /** Ends another process as `kill -9` does: its sessions vanish, its row stays. */
+  async terminate(other: OpenServices): Promise<void> {
+    other.process.on('lost', () => undefined);
+    await this.services.pool.query(
+      `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = $1::bigint::oid
+        and pid <> pg_backend_pid() and database = (select oid from pg_database where datname = current_database())`,
+      [other.process.id],
+    );
+    await eventually(
+      async () => (await findDeadProcesses(this.services.database)).length > 0 || null,
+      'the process to die',
+    );
   }
 
   user(word = 'user'): Promise<User> {
