@@ -15,8 +15,9 @@ import { enqueue, enqueueAdvance } from './queue.ts';
 export async function reconcile(context: JobContext): Promise<void> {
   await takeOverFromDead(context);
   await unlockUnclaimed(context);
-  await resumeInstances(context);
-  await admitEverywhere(context);
+  const limited = await limitedResources(context);
+  await resumeInstances(context, limited);
+  for (const id of limited) await admit(context.services.database, id, context.services.config.jobSlots);
   await resumeCleanUps(context);
   await describeSilentResources(context);
   await keepOwnWatches(context);
@@ -56,13 +57,16 @@ async function unlockJobs(database: Database, workerIds: readonly string[]): Pro
   await sql`select graphile_worker.force_unlock_workers(${[...workerIds]}::text[])`.execute(database);
 }
 
-/** Enqueues active instances that no job is queued for, no living process watches, and that wait for nothing else. */
-async function resumeInstances({ services }: JobContext): Promise<void> {
+/**
+ * Enqueues active instances that no job is queued for, that no living process waits for, and that wait for nothing else: neither
+ * for a parent nor for a slot.
+ */
+async function resumeInstances({ services, watchers }: JobContext, limited: readonly number[]): Promise<void> {
   const { rows } = await sql<{ id: number }>`
     select i.id from plugin_instance i
-    where i.active and i.watched_by is null
-      and not (i.status = 'scheduled' and not i.admitted and exists (
-        select from compute_resource c where c.id = i.compute_resource_id and c.compute_url ~ '^(process|docker|unix|tcp):'))
+    where i.active
+      and (i.watched_by is null or i.watched_by = ${services.process.id} and i.id <> all(${watchers.watched()}::bigint[]))
+      and not (i.status = 'scheduled' and not i.admitted and i.compute_resource_id = any(${[...limited]}::bigint[]))
       and not (i.status in ('created', 'waiting') and exists (
         select from plugin_instance_parent link join plugin_instance parent on parent.id = link.parent_id
         where link.plugin_instance_id = i.id and parent.active))
@@ -78,19 +82,10 @@ async function resumeInstances({ services }: JobContext): Promise<void> {
   );
 }
 
-async function admitEverywhere({ services }: JobContext): Promise<void> {
-  const waiting = await services.database
-    .selectFrom('plugin_instance')
-    .innerJoin('compute_resource', 'compute_resource.id', 'plugin_instance.compute_resource_id')
-    .select(['compute_resource.id', 'compute_url'])
-    .distinct()
-    .where('active', '=', true)
-    .where('status', '=', 'scheduled')
-    .where('admitted', '=', false)
-    .execute();
-  for (const { id, compute_url: url } of waiting) {
-    if (isLimited(url)) await admit(services.database, id, services.config.jobSlots);
-  }
+/** Compute resources that only so many jobs run on at once. */
+async function limitedResources({ services }: JobContext): Promise<number[]> {
+  const resources = await services.database.selectFrom('compute_resource').select(['id', 'compute_url']).execute();
+  return resources.filter(({ compute_url: url }) => isLimited(url)).map(({ id }) => id);
 }
 
 /** Clean-ups whose job was lost; those that have been given up stay as a record for the operator. */
