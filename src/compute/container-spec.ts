@@ -25,10 +25,15 @@ export interface ContainerSetup {
   readonly init: boolean;
 }
 
+/** Several servers may share an engine and have instances of the same number. */
+export function containerName(jobId: string, serverId: string): string {
+  return `${jobId}-${serverId.slice(0, 8)}`;
+}
+
 export function containerOptions(job: Job, setup: ContainerSetup): ContainerCreateOptions {
   const { user } = setup;
   return {
-    name: job.id,
+    name: containerName(job.id, setup.serverId),
     Image: job.image,
     // The image's own entrypoint stays in front, as plugins that activate an environment in it expect.
     Cmd: programCommand(job),

@@ -15,6 +15,7 @@ import { answeredStatus, connect, engineMessage, unreachable } from './container
 import { ContainerImages } from './container-images.ts';
 import {
   type ContainerSetup,
+  containerName,
   containerOptions,
   containerState,
   joinLogFrames,
@@ -84,7 +85,7 @@ export class ContainerEngine implements Engine {
     if (job.limits.numberOfWorkers > 1) {
       throw new SubmissionFailed(`containers run with 1 worker, not ${job.limits.numberOfWorkers}`, false);
     }
-    const container = this.#docker.getContainer(job.id);
+    const container = this.#container(job.id);
     const earlier = await this.#inspect(job.id);
     if (earlier) {
       this.#refuseForeign(earlier);
@@ -104,7 +105,7 @@ export class ContainerEngine implements Engine {
   }
 
   watch(_phase: Phase, job: Job, changed: () => void): Watch {
-    const watching = watchContainer(this.#docker.getContainer(job.id), () => {
+    const watching = watchContainer(this.#container(job.id), () => {
       this.#watches.delete(watching);
       changed();
     });
@@ -120,15 +121,12 @@ export class ContainerEngine implements Engine {
   async cancel(jobId: string): Promise<void> {
     const found = await this.#inspect(jobId);
     if (found === null || this.#isForeign(found)) return;
-    await this.#ask(
-      (abortSignal) => this.#docker.getContainer(jobId).stop({ t: GRACE_SECONDS, abortSignal }),
-      [304, 404],
-    );
+    await this.#ask((abortSignal) => this.#container(jobId).stop({ t: GRACE_SECONDS, abortSignal }), [304, 404]);
   }
 
   async remove(jobId: string): Promise<void> {
     const found = await this.#inspect(jobId);
-    if (found !== null && !this.#isForeign(found)) await this.#removeContainer(this.#docker.getContainer(jobId));
+    if (found !== null && !this.#isForeign(found)) await this.#removeContainer(this.#container(jobId));
     await this.#folders.remove(jobId);
   }
 
@@ -211,14 +209,17 @@ export class ContainerEngine implements Engine {
     };
   }
 
+  #container(jobId: string): Docker.Container {
+    return this.#docker.getContainer(containerName(jobId, this.#options.serverId));
+  }
+
   async #inspect(jobId: string): Promise<ContainerInspectInfo | null> {
-    return this.#ask((abortSignal) => this.#docker.getContainer(jobId).inspect({ abortSignal }), [404]);
+    return this.#ask((abortSignal) => this.#container(jobId).inspect({ abortSignal }), [404]);
   }
 
   async #logs(jobId: string): Promise<string> {
     const frames = await this.#ask(
-      (abortSignal) =>
-        this.#docker.getContainer(jobId).logs({ stdout: true, stderr: true, tail: LOG_LINES, abortSignal }),
+      (abortSignal) => this.#container(jobId).logs({ stdout: true, stderr: true, tail: LOG_LINES, abortSignal }),
       [404, 409],
     );
     return frames === null ? '' : joinLogFrames(frames, LOG_LIMIT_BYTES);
