@@ -40,7 +40,7 @@ program
       .choices(['auto', 'containers', 'process'])
       .default('auto'),
   )
-  .option('--output <folder>', 'where the results go', 'demo-output')
+  .option('--output <folder>', 'where the results go', 'hypercube-demo')
   .option('--keep', 'leave the server running until Ctrl-C', false)
   .action(async (options: DemoOptions) => (await import('./commands/demo.ts')).runDemo(options));
 

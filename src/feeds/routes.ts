@@ -18,6 +18,8 @@ import {
 import { boolean, text } from '../hypermedia/input.ts';
 import { change, item, type ListLink, list, PUBLIC, type Route } from '../hypermedia/routes.ts';
 import { requestFeedDeletion } from '../instances/deletion.ts';
+import { instanceOfFeed } from '../instances/resources.ts';
+import { NEWEST_INSTANCES_FIRST } from '../instances/routes.ts';
 import { hasFileWithWords } from './file-search.ts';
 import { feed, note } from './resources.ts';
 import { changeFeedBy, changeNote } from './rules.ts';
@@ -106,5 +108,14 @@ export const feedRoutes: readonly Route[] = [
       input: { title: text({ max: 100, blank: true }), content: text({ blank: true }) },
       run: changeNote,
     }),
+  }),
+  list({
+    path: '{id}/plugininstances/',
+    of: instanceOfFeed,
+    within: { resource: feed, parameter: 'id' },
+    access: PUBLIC,
+    where: ({ path }) => sql`i.feed_id = ${path('id')}`,
+    order: NEWEST_INSTANCES_FIRST,
+    links: [{ rel: 'feed', to: '{id}/' }],
   }),
 ];

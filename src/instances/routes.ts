@@ -10,7 +10,6 @@ import {
   treeOf,
 } from '../access/instances.ts';
 import { DELETION_STATUSES } from '../enumerations.ts';
-import { feed } from '../feeds/resources.ts';
 import { inTransaction } from '../hypermedia/actions.ts';
 import { NotFound } from '../hypermedia/errors.ts';
 import {
@@ -45,7 +44,6 @@ import { findPlugin } from './plugin-facts.ts';
 import { ANY_PLUGIN, requestFields } from './request.ts';
 import {
   instance,
-  instanceOfFeed,
   PARAMETER_TYPE_ORDER,
   PARAMETER_TYPES,
   parameterValue,
@@ -55,7 +53,7 @@ import {
 import { prepareSplit } from './splits.ts';
 import { STATUSES } from './status.ts';
 
-const NEWEST_FIRST = sql`i.start_date desc, i.id desc`;
+export const NEWEST_INSTANCES_FIRST = sql`i.start_date desc, i.id desc`;
 
 const readable = (caller: CallerSql) => (alias: string) => readInstance(alias, caller);
 
@@ -126,7 +124,7 @@ export const instanceRoutes: readonly Route[] = [
     within: { resource: plugin, parameter: 'id' },
     access: SIGNED_IN,
     where: ({ caller, path }) => sql`i.plugin_id = ${path('id')} and i.owner_id = ${caller.id}`,
-    order: NEWEST_FIRST,
+    order: NEWEST_INSTANCES_FIRST,
     links: [
       { rel: 'plugin', to: 'plugins/{id}/' },
       { rel: 'compute_resources', to: 'plugins/{id}/computeresources/' },
@@ -139,7 +137,7 @@ export const instanceRoutes: readonly Route[] = [
     of: instance,
     access: PUBLIC,
     where: ({ caller }) => listedInstances('i', caller),
-    order: NEWEST_FIRST,
+    order: NEWEST_INSTANCES_FIRST,
     links: [{ rel: 'plugins', to: 'plugins/' }],
     search: { filters: FILTERS },
     operations: { GET: 'all_plugins_instances_list' },
@@ -164,7 +162,7 @@ export const instanceRoutes: readonly Route[] = [
     of: instance,
     ...ofInstance,
     where: ({ path }) => sql`i.id in (${treeOf(path('id'), () => sql`true`)})`,
-    order: NEWEST_FIRST,
+    order: NEWEST_INSTANCES_FIRST,
   }),
   list({
     path: 'plugins/instances/{id}/parameters/',
@@ -190,13 +188,4 @@ export const instanceRoutes: readonly Route[] = [
     }),
   }),
   item({ path: 'plugins/instances/splits/{id}/', of: split, access: PUBLIC }),
-  list({
-    path: '{id}/plugininstances/',
-    of: instanceOfFeed,
-    within: { resource: feed, parameter: 'id' },
-    access: PUBLIC,
-    where: ({ path }) => sql`i.feed_id = ${path('id')}`,
-    order: NEWEST_FIRST,
-    links: [{ rel: 'feed', to: '{id}/' }],
-  }),
 ];

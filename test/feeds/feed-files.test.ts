@@ -99,7 +99,7 @@ test('a file leads to its feed, its instance and its content', async () => {
   const hrefs = new Map(links.map(({ rel, href }) => [rel, href]));
   assert.equal(hrefs.get('feed'), root.feed);
   assert.equal(hrefs.get('plugin_inst'), root.url);
-  assert.match(String(hrefs.get('file_resource')), /\/api\/v1\/files\/\d+\/slice%201.png$/);
+  assert.match(String(hrefs.get('file_resource')), /\/api\/v1\/files\/\d+\/slice 1.png$/);
   const one = (await get(item?.href, alice)).json;
   assert.deepEqual([one.plugin_inst_id, one.feed_id, one.fsize, one.public], [root.id, root.feed_id, 22, false]);
   const content = await get(one.file_resource, alice);
