@@ -8,7 +8,6 @@ import type { Queries } from '../database/database.ts';
 import { zippedInputs } from '../files/inputs.ts';
 import type { Instance } from '../jobs/instance.ts';
 import type { Services } from '../services.ts';
-import { BytesMissing } from '../storage/errors.ts';
 import { placeLinks } from './link-bytes.ts';
 import type { OutputFile, OutputLink } from './output-rows.ts';
 import { type PathFilter, readFilters } from './path-filters.ts';
@@ -108,11 +107,12 @@ function passes(input: InputFile, { filter, outputPath }: Parent): boolean {
   return filter === null || filter.test(input.storagePath ?? `${outputPath}/${input.relativePath}`);
 }
 
+/** @throws {RegistrationFailed} CODE08, also where one parent has a folder in the place of another's file */
 async function copy({ storage }: Services, from: string, to: string): Promise<void> {
   try {
     await storage.copy(from, to);
   } catch (error) {
-    if (!(error instanceof BytesMissing)) throw error;
-    throw new RegistrationFailed('CODE08', `the file "${from}" is not in storage`);
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new RegistrationFailed('CODE08', `the file "${from}" could not be copied: ${reason}`);
   }
 }

@@ -3,6 +3,7 @@
  * flushed. Done again after a crash, it finds the names that it gave and changes nothing.
  */
 import { open } from 'node:fs/promises';
+import { PATH_LIMIT_CHARACTERS } from '../files/paths.ts';
 import type { Storage } from '../storage/storage.ts';
 import { planOutputs } from './output-names.ts';
 import type { OutputFile } from './output-rows.ts';
@@ -24,8 +25,8 @@ export async function prepareOutputs(
   const kept: string[] = [];
   for (const action of planOutputs(paths)) {
     if (action.kind === 'delete') await removeOutput(storage, `${folderPath}/${action.from}`, action.refused);
-    if (action.kind === 'rename') await storage.move(`${folderPath}/${action.from}`, `${folderPath}/${action.path}`);
-    if (action.kind !== 'delete') kept.push(action.path);
+    if (action.kind === 'rename') await renameOutput(storage, folderPath, action.from, action.path);
+    if (action.kind !== 'delete') kept.push(requireShort(folderPath, action.path));
   }
   const sizes = await sizesBelow(storage, folderPath);
   const files = kept.map((path) => {
@@ -35,6 +36,22 @@ export async function prepareOutputs(
   });
   await flush(storage, folderPath, kept);
   return files;
+}
+
+/** Longer paths are known to no client. */
+function requireShort(folderPath: string, path: string): string {
+  if (`${folderPath}/${path}`.length <= PATH_LIMIT_CHARACTERS) return path;
+  const reason = `the path of the output file "${path.slice(0, 100)}…" is longer than ${PATH_LIMIT_CHARACTERS} characters`;
+  throw new RegistrationFailed('CODE06', reason);
+}
+
+async function renameOutput(storage: Storage, folderPath: string, from: string, to: string): Promise<void> {
+  try {
+    await storage.move(`${folderPath}/${from}`, `${folderPath}/${to}`);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new RegistrationFailed('CODE07', `the output file "${from}" could not be renamed to "${to}": ${reason}`);
+  }
 }
 
 async function removeOutput(storage: Storage, path: string, refused: boolean): Promise<void> {

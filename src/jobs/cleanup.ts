@@ -2,6 +2,7 @@
  * The task `cleanUp`: after the end of an instance, whatever it was, its job is ended and removed from the compute resource,
  * and a cancelled instance loses what lies in its output folder. The record outlives the instance.
  */
+import { type RawBuilder, sql } from 'kysely';
 import { ComputeError } from '../compute/errors.ts';
 import type { Database } from '../database/database.ts';
 import type { JobContext } from './context.ts';
@@ -22,33 +23,40 @@ interface CleanUp {
   readonly attempts: number;
 }
 
-export async function cleanUp(context: JobContext, cleanupId: number): Promise<void> {
+/** @returns whether nothing is left to be done */
+export async function cleanUp(context: JobContext, cleanupId: number): Promise<boolean> {
   const { database, log } = context.services;
   const record = await database
     .selectFrom('compute_cleanup')
     .select(['id', 'compute_resource_id', 'job_id', 'plugin_instance_id', 'attempts'])
     .where('id', '=', cleanupId)
     .executeTakeFirst();
-  if (record === undefined) return;
+  if (record === undefined) return true;
   try {
     await removeJob(context, record);
   } catch (error) {
     if (!(error instanceof ComputeError)) throw error;
-    return tryLater(context, record, error.message);
+    await tryLater(context, record, error.message);
+    return false;
   }
   await clearOutputOfCancelled(context, record.plugin_instance_id);
   await database.deleteFrom('compute_cleanup').where('id', '=', record.id).execute();
   log.debug({ job: record.job_id }, 'a job was removed from its compute resource');
+  return true;
 }
 
-/** Removes the job of an instance that is about to be deleted, if its resource answers; else the record stays for later. */
-export async function cleanUpNow(context: JobContext, instanceId: number): Promise<void> {
-  const record = await context.services.database
-    .selectFrom('compute_cleanup')
-    .select(['id'])
-    .where('plugin_instance_id', '=', instanceId)
-    .executeTakeFirst();
-  if (record !== undefined) await cleanUp(context, record.id);
+/**
+ * Removes the jobs of instances that are about to be deleted. Where a compute resource does not answer, the records stay for
+ * later, and it is not asked for each of its jobs.
+ */
+export async function cleanUpNow(context: JobContext, instanceIds: RawBuilder<unknown>): Promise<void> {
+  const { rows } = await sql<{ id: number; compute_resource_id: number | null }>`
+    select id, compute_resource_id from compute_cleanup
+    where plugin_instance_id in (${instanceIds}) order by id`.execute(context.services.database);
+  const silent = new Set<number | null>();
+  for (const { id, compute_resource_id: resource } of rows) {
+    if (!silent.has(resource) && !(await cleanUp(context, id))) silent.add(resource);
+  }
 }
 
 async function removeJob(context: JobContext, record: CleanUp): Promise<void> {

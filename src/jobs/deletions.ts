@@ -2,7 +2,7 @@
  * The tasks `deleteInstance`, `deleteFeed` and `deleteFolder`. Requests have marked and cancelled what goes (`instances/deletion.ts`); here jobs
  * are removed from their compute resources, then all rows go in one transaction, then the bytes.
  */
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { deleteInstanceRows, instanceFolders, withDescendants } from '../instances/folders.ts';
 import { cancelFeed, cancelTree } from '../instances/transitions.ts';
 import { cleanUpNow } from './cleanup.ts';
@@ -13,7 +13,7 @@ export async function deleteInstance(context: JobContext, instanceId: number): P
   const { database } = context.services;
   await database.transaction().execute((transaction) => cancelTree(transaction, instanceId));
   const tree = withDescendants(sql`select ${instanceId}::bigint`);
-  await removeJobs(context, tree);
+  await cleanUpNow(context, tree);
   const folders = await instanceFolders(database, tree);
   await removeTrees(context.services, folders, 'with links to them', (transaction) =>
     deleteInstanceRows(transaction, tree),
@@ -25,7 +25,7 @@ export async function deleteFeed(context: JobContext, feedId: number): Promise<v
   const { database } = services;
   await database.transaction().execute((transaction) => cancelFeed(transaction, feedId));
   const instances = sql`select id from plugin_instance where feed_id = ${feedId}`;
-  await removeJobs(context, instances);
+  await cleanUpNow(context, instances);
   const feed = await database
     .selectFrom('feed')
     .leftJoin('folder', 'folder.id', 'feed.folder_id')
@@ -63,13 +63,6 @@ async function deleteDependents(context: JobContext, path: string): Promise<void
   const instances = await sql<{ id: number }>`
     select id from plugin_instance where output_folder_id in (${inside})`.execute(context.services.database);
   for (const { id } of instances.rows) await deleteInstance(context, id);
-}
-
-async function removeJobs(context: JobContext, ids: RawBuilder<unknown>): Promise<void> {
-  const { rows } = await sql<{ id: number }>`select id from plugin_instance where id in (${ids})`.execute(
-    context.services.database,
-  );
-  for (const { id } of rows) await cleanUpNow(context, id);
 }
 
 /** Says on the row that a deletion has been given up. */

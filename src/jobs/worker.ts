@@ -37,7 +37,7 @@ export interface Worker {
 }
 
 interface Task {
-  run(context: JobContext, id: number): Promise<void>;
+  run(context: JobContext, id: number): Promise<unknown>;
   /** What remains to be said when the last try has failed. */
   failed?(context: JobContext, id: number, reason: string): Promise<void>;
 }
@@ -45,9 +45,7 @@ interface Task {
 const TASKS: Readonly<Record<TaskName, Task>> = {
   advance: { run: advance, failed: giveUp },
   admit: {
-    async run({ services }, id) {
-      await admit(services.database, id, services.config.jobSlots);
-    },
+    run: ({ services }, id) => admit(services.database, id, services.config.jobSlots),
   },
   cleanUp: { run: cleanUp },
   describeComputeResource: { run: describeComputeResource },

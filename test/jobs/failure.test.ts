@@ -42,6 +42,22 @@ test('a symbolic link out of the output folder cancels with CODE17 and a reason,
   assert.equal(bench.exists(`${await bench.outputPath(id)}/x.txt`), false);
 });
 
+test('outputs whose clean names clash with a folder, or are too long, cancel with a reason; others are not hurt', async () => {
+  const clash = await bench.plugin('pl-clash', 'fs', 'echo 1 > "$out/a"; mkdir "$out/a,"; echo 2 > "$out/a,/b"');
+  const name = 'n'.repeat(200);
+  const long = await bench.plugin(
+    'pl-deep',
+    'fs',
+    `mkdir -p "$out/${`${name}/`.repeat(5)}"; echo 1 > "$out/${`${name}/`.repeat(5)}x"`,
+  );
+  const clashed = await bench.ended(await bench.start(clash, alice));
+  assert.deepEqual([clashed.status, clashed.error_code], ['cancelled', 'CODE07']);
+  assert.match(clashed.job_logs, /a,\/b.*renamed/);
+  const deep = await bench.ended(await bench.start(long, alice));
+  assert.deepEqual([deep.status, deep.error_code], ['cancelled', 'CODE06']);
+  assert.match(deep.job_logs, /longer than 1024/);
+});
+
 test('a program that is not there is refused at once, with the reason in the log', async () => {
   const plugin = await bench.plugin('pl-missing', 'fs', 'true');
   await bench.removeProgram('pl-missing');

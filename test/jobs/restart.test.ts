@@ -127,7 +127,6 @@ test('a job that vanishes is run once more, and the second time it fails with CO
 });
 
 test('a step that throws what it should not is given up with CODE19', async () => {
-  const { database } = bench.services;
   const id = await bench.start(await bench.plugin('pl-throw', 'fs', MAKE), alice);
   await bench.execute('alter table file add constraint never check (false) not valid');
   await bench.startWorker();
