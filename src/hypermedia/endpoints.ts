@@ -92,6 +92,7 @@ export function listEndpoint(database: Kysely<never>, route: ListRoute): Endpoin
   const show = async (exchange: Exchange): Promise<unknown> => {
     const { call, links, request } = exchange;
     const parent = await requireParent(readable, route, call);
+    await route.beforeShown?.(call);
     const query = queryOf(request);
     const page = readPage(query, call.services.config.pageLimitMax);
     const { rows, total } = await selection.find(call.services.pool, call.caller, call.path, page);
@@ -149,6 +150,7 @@ export function searchEndpoint(database: Kysely<never>, route: ListRoute): Endpo
   const show = async (exchange: Exchange): Promise<unknown> => {
     const { call, links, request } = exchange;
     await requireParent(readable, route, call);
+    await route.beforeShown?.(call);
     const query = queryOf(request);
     const page = readPage(query, call.services.config.pageLimitMax);
     const filters = readFilters(search.filters, query);

@@ -191,6 +191,8 @@ export interface ListRoute extends RouteBase {
   readonly kind: 'list';
   readonly of: Resource;
   readonly within?: Within;
+  /** Runs once the caller is known to be allowed to see the list: for members that come to be by being looked at. */
+  readonly beforeShown?: (call: Call) => Promise<void>;
   /** Where its members are looked for, if the tables of the resource are not the quickest way. The resource's aliases hold. */
   readonly from?: RawBuilder<unknown>;
   readonly where?: (scope: Scope) => RawBuilder<unknown>;
