@@ -5,8 +5,9 @@ import type { Transaction } from '../database/database.ts';
 import { invalid, invalidObject } from '../hypermedia/errors.ts';
 import type { Call } from '../hypermedia/routes.ts';
 import { changeStorage } from '../storage/intents.ts';
+import { ownAcl, type TreeObject } from './access-lists.ts';
 import { cleanPath, folderOf, isFeedFolderPath, LINK_ENDING, nameOf } from './paths.ts';
-import { ownAcl, setPublic, type TreeObject } from './publishing.ts';
+import { setPublic } from './publishing.ts';
 import { ensureFolder, type FolderRow, findFolder, isNameTaken, moveFolderRows, NameTaken } from './tree.ts';
 import { requireWritable } from './uploads.ts';
 
