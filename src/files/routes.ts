@@ -28,6 +28,7 @@ import { createFolder, requestFolderDeletion, requireMovableLink } from './folde
 import { changeObject, removeFile } from './moves.ts';
 import { allWords, oneOfEachFolder } from './name-filters.ts';
 import { PATH_LIMIT_CHARACTERS } from './paths.ts';
+import { permissionRoutes } from './permissions.ts';
 import { browserFile, FNAME, folder, linkFile, userFile } from './resources.ts';
 import { storeUpload } from './uploads.ts';
 
@@ -196,4 +197,9 @@ const userFileRoutes: readonly Route[] = [
   downloadRoute({ path: 'userfiles/{id}/*', of: userFile, rule: ownFile }),
 ];
 
-export const fileRoutes: readonly Route[] = [...folderRoutes, ...browserFileRoutes, ...userFileRoutes];
+export const fileRoutes: readonly Route[] = [
+  ...folderRoutes,
+  ...browserFileRoutes,
+  ...permissionRoutes,
+  ...userFileRoutes,
+];
