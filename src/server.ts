@@ -8,23 +8,25 @@ import { createAuthenticator, PasswordCheck } from './accounts/authentication.ts
 import { loginRoutes } from './accounts/login.ts';
 import { accountRoutes } from './accounts/routes.ts';
 import { SESSION_COOKIE, setCsrfCookie } from './accounts/sessions.ts';
+import { ignoreUnknownExpectations, refuseBrokenRequest } from './broken-requests.ts';
 import type { Config } from './config.ts';
 import { ENUMERATIONS } from './enumerations.ts';
 import { feedFileRoutes } from './feeds/file-routes.ts';
 import { feedRoutes } from './feeds/routes.ts';
 import { fileRoutes } from './files/routes.ts';
 import { addHealthRoutes, type ReadinessCheck } from './health.ts';
-import { type Context, type Exchange, sendError, sendUnknownPath } from './hypermedia/dispatch.ts';
+import { type Context, type Exchange, sendRefusal, sendUnknownPath } from './hypermedia/dispatch.ts';
 import { MalformedRequest } from './hypermedia/errors.ts';
 import { Links } from './hypermedia/links.ts';
-import { adminPrefixes, mountRoutes, suffixRewriter } from './hypermedia/mount.ts';
-import { DEFAULT_REPRESENTATION } from './hypermedia/negotiation.ts';
+import { acceptEveryMethod, adminPrefixes, mountRoutes, suffixRewriter } from './hypermedia/mount.ts';
 import { describeApi } from './hypermedia/openapi.ts';
 import type { OpenApiDocument } from './hypermedia/openapi-types.ts';
 import { openToJobs, type Route } from './hypermedia/routes.ts';
 import { schemaRoutes } from './hypermedia/schema-routes.ts';
+import { deleteInstancesOfPlugin } from './instances/deletion.ts';
 import { instanceRoutes } from './instances/routes.ts';
 import { catalogueRoutes } from './plugins/routes.ts';
+import { SECURITY_HEADERS } from './security-headers.ts';
 import type { Services } from './services.ts';
 
 /** Every route of the API, subject by subject. */
@@ -32,7 +34,7 @@ export function routesOf(config: Config, passwords: PasswordCheck): readonly Rou
   const routes: readonly Route[] = [
     ...accountRoutes(config),
     ...openToJobs([...feedRoutes, ...feedFileRoutes, ...instanceRoutes]),
-    ...catalogueRoutes,
+    ...catalogueRoutes(deleteInstancesOfPlugin),
     ...fileRoutes,
     ...loginRoutes(passwords, adminPrefixes(config.adminPrefix)),
     ...schemaRoutes({ describe: () => describe(routes, config), setCsrfCookie: giveCsrfCookie }),
@@ -48,12 +50,8 @@ function giveCsrfCookie({ call, request, reply }: Exchange): void {
   setCsrfCookie(call.services.secrets, request.cookies[SESSION_COOKIE] ?? '', request, reply);
 }
 
-const SECURITY_HEADERS = {
-  'x-frame-options': 'DENY',
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'same-origin',
-  'cross-origin-opener-policy': 'same-origin',
-};
+/** A connection on which nothing moves for so long is given up, with whatever was being uploaded. */
+const IDLE_MILLISECONDS = 300_000;
 
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 
@@ -114,6 +112,7 @@ export async function buildServer(
   const routes = routesOf(config, passwords);
   const corsOptions = corsOptionsOf(config.corsOrigins);
   const rewrite = suffixRewriter(routes);
+  const linksFor = linkFactory(services);
   const app = fastify({
     loggerInstance: logger,
     // requests are logged once, when they have been answered
@@ -124,11 +123,17 @@ export async function buildServer(
     rewriteUrl: (request) => rewrite(request.url ?? '/'),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
     forceCloseConnections: 'idle',
+    connectionTimeout: IDLE_MILLISECONDS,
+    clientErrorHandler: refuseBrokenRequest,
+    frameworkErrors: (error, request, reply) =>
+      sendRefusal(error, linksFor(request), request, reply.headers(SECURITY_HEADERS)),
   });
+  acceptEveryMethod(app);
+  ignoreUnknownExpectations(app.server);
   const context: Context = {
     services,
     authenticator: createAuthenticator(services, passwords),
-    linksFor: linkFactory(services),
+    linksFor,
   };
 
   app.addHook('onRequest', async (request, reply) => {
@@ -139,7 +144,7 @@ export async function buildServer(
       const problem = new MalformedRequest(
         'The Host header names a host that this server does not answer for. HYPERCUBE_ALLOWED_HOSTS lists those that it does.',
       );
-      return sendError(problem, DEFAULT_REPRESENTATION, links, request, reply);
+      return sendRefusal(problem, links, request, reply);
     }
   });
   app.addHook('onResponse', async (request, reply) => {
@@ -153,10 +158,8 @@ export async function buildServer(
       'request',
     );
   });
-  app.setErrorHandler((error, request, reply) =>
-    sendError(error, DEFAULT_REPRESENTATION, context.linksFor(request), request, reply),
-  );
-  app.setNotFoundHandler((request, reply) => sendUnknownPath(context, request, reply));
+  app.setErrorHandler((error, request, reply) => sendRefusal(error, linksFor(request), request, reply));
+  app.setNotFoundHandler((request, reply) => sendUnknownPath(linksFor(request), request, reply));
 
   await app.register(
     cors,

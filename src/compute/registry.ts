@@ -25,6 +25,12 @@ export function engineKind(computeUrl: string): EngineKind | null {
   return url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' ? 'pfcon' : null;
 }
 
+/** Whether the jobs of a compute resource take the processors of one machine; others queue jobs themselves. */
+export function isLimited(computeUrl: string): boolean {
+  const kind = engineKind(computeUrl);
+  return kind === 'process' || kind === 'containers';
+}
+
 /** What is wrong with a `compute_url`, or null. */
 export function computeUrlProblem(computeUrl: string): string | null {
   return engineKind(computeUrl) === null

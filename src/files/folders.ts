@@ -1,8 +1,8 @@
 /** Making and deleting folders. */
 import { sql } from 'kysely';
+import { enqueue } from '../database/queue.ts';
 import { invalid, invalidObject } from '../hypermedia/errors.ts';
 import type { ActionCall, Call } from '../hypermedia/routes.ts';
-import { enqueue } from '../jobs/queue.ts';
 import { BUSY, isFixedFolder, requireNoActiveOutput } from './moves.ts';
 import { cleanPath, isFeedFolderPath } from './paths.ts';
 import { findFolder } from './tree.ts';

@@ -2,11 +2,11 @@
 import { sql } from 'kysely';
 import { runInFeed } from '../access/feeds.ts';
 import type { Transaction } from '../database/database.ts';
+import { enqueueAdvance } from '../database/queue.ts';
 import { ensureFolder } from '../files/tree.ts';
 import { Forbidden, type InvalidFields, invalid } from '../hypermedia/errors.ts';
 import type { Members } from '../hypermedia/input.ts';
 import type { ActionCall } from '../hypermedia/routes.ts';
-import { enqueueAdvance } from '../jobs/queue.ts';
 import { createFeed, touchFeed } from './feed.ts';
 import { namedParents, type ParameterValues, readParameterValues } from './parameter-values.ts';
 import type { ComputeResource, PluginFacts } from './plugin-facts.ts';

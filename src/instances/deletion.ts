@@ -1,8 +1,8 @@
 /** Requests to delete instances and feeds: they are marked and stopped at once, and deleted in the background. */
 import { sql } from 'kysely';
 import type { Transaction } from '../database/database.ts';
-import { enqueue } from '../jobs/queue.ts';
-import { removeTreesLater } from '../jobs/tree-removal.ts';
+import { enqueue } from '../database/queue.ts';
+import { removeTreesLater } from '../files/tree-removal.ts';
 import { deleteInstanceRows, instanceFolders, withDescendants } from './folders.ts';
 import { cancelFeed, cancelTree } from './transitions.ts';
 

@@ -1,8 +1,8 @@
 /** What follows when instances end, in the transaction of the end itself. */
 import { sql } from 'kysely';
+import { isLimited } from '../compute/registry.ts';
 import type { Transaction } from '../database/database.ts';
-import { isLimited } from '../jobs/admission.ts';
-import { enqueue, enqueueAdvance } from '../jobs/queue.ts';
+import { enqueue, enqueueAdvance } from '../database/queue.ts';
 import type { FinalStatus, Status } from './status.ts';
 
 export interface Ended {

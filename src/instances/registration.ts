@@ -3,8 +3,8 @@
  * transaction of the last of them.
  */
 import type { Transaction } from '../database/database.ts';
-import type { Instance } from '../jobs/instance.ts';
 import type { Services } from '../services.ts';
+import type { Instance } from './instance.ts';
 import { joinOutputs } from './joined-outputs.ts';
 import { linkOutputs } from './linked-outputs.ts';
 import { prepareOutputs } from './output-files.ts';

@@ -5,6 +5,7 @@ import {
   changeInstance,
   deleteInstance,
   listedInstances,
+  madeBy,
   ownInstance,
   readInstance,
   treeOf,
@@ -123,7 +124,7 @@ export const instanceRoutes: readonly Route[] = [
     of: instance,
     within: { resource: plugin, parameter: 'id' },
     access: SIGNED_IN,
-    where: ({ caller, path }) => sql`i.plugin_id = ${path('id')} and i.owner_id = ${caller.id}`,
+    where: ({ caller, path }) => sql`i.plugin_id = ${path('id')} and ${madeBy('i', caller)}`,
     order: NEWEST_INSTANCES_FIRST,
     links: [
       { rel: 'plugin', to: 'plugins/{id}/' },

@@ -5,15 +5,8 @@
  * one with the fewest jobs running, and of his instances to the oldest.
  */
 import { sql } from 'kysely';
-import { engineKind } from '../compute/registry.ts';
 import type { Database } from '../database/database.ts';
-import { enqueueAdvance } from './queue.ts';
-
-/** Whether the jobs of a compute resource take the processors of one machine; others queue jobs themselves. */
-export function isLimited(computeUrl: string): boolean {
-  const kind = engineKind(computeUrl);
-  return kind === 'process' || kind === 'containers';
-}
+import { enqueueAdvance } from '../database/queue.ts';
 
 /**
  * Gives the free slots of a compute resource away; those who get one are advanced.

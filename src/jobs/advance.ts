@@ -4,9 +4,10 @@
  * Each status has one step, which does its work, moves the instance on in one guarded update, and says whether the next step
  * can follow at once. Every step can be run twice: after a crash it finds what the first run left.
  */
+
+import { type Instance, loadInstance } from '../instances/instance.ts';
 import { isFinal, type Status } from '../instances/status.ts';
 import type { JobContext, Outcome } from './context.ts';
-import { type Instance, loadInstance } from './instance.ts';
 import { fail } from './phase.ts';
 import { copyInputs } from './steps/copying.ts';
 import { registerFiles } from './steps/registering.ts';

@@ -5,9 +5,9 @@
 import { type RawBuilder, sql } from 'kysely';
 import { ComputeError } from '../compute/errors.ts';
 import type { Database } from '../database/database.ts';
+import { enqueue } from '../database/queue.ts';
+import { removeContents } from '../files/tree-removal.ts';
 import type { JobContext } from './context.ts';
-import { enqueue } from './queue.ts';
-import { removeContents } from './tree-removal.ts';
 
 /** Pauses before a clean-up that failed is tried again: for about a day, in which a service may come back. */
 const PAUSES_SECONDS: readonly number[] = [2, 10, 60, 300, 1800, 7200, 28_800, 43_200];

@@ -3,11 +3,11 @@
  * are removed from their compute resources, then all rows go in one transaction, then the bytes.
  */
 import { sql } from 'kysely';
+import { removeTrees } from '../files/tree-removal.ts';
 import { deleteInstanceRows, instanceFolders, withDescendants } from '../instances/folders.ts';
 import { cancelFeed, cancelTree } from '../instances/transitions.ts';
 import { cleanUpNow } from './cleanup.ts';
 import type { JobContext } from './context.ts';
-import { removeTrees } from './tree-removal.ts';
 
 export async function deleteInstance(context: JobContext, instanceId: number): Promise<void> {
   const { database } = context.services;

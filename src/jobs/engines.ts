@@ -2,8 +2,8 @@
 import type { Engine } from '../compute/engine.ts';
 import { ServiceRefused } from '../compute/errors.ts';
 import { EngineCache, engineKind } from '../compute/registry.ts';
+import type { Instance } from '../instances/instance.ts';
 import type { Services } from '../services.ts';
-import type { Instance } from './instance.ts';
 
 export class Engines {
   readonly #services: Services;

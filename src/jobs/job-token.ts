@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { hashToken } from '../accounts/tokens.ts';
 import type { Queries } from '../database/database.ts';
-import type { Instance } from './instance.ts';
+import type { Instance } from '../instances/instance.ts';
 
 /** A token ends with its job; this is for a job whose end nobody sees. */
 const LIFETIME_DAYS = 30;

@@ -5,9 +5,9 @@ import type { Job } from '../compute/engine.ts';
 import { buildEnvironment } from '../compute/environment.ts';
 import type { Queries } from '../database/database.ts';
 import { stagedInputs, zippedInputs } from '../files/inputs.ts';
+import type { Instance } from '../instances/instance.ts';
 import { readPathList } from '../instances/job-paths.ts';
 import type { JobContext } from './context.ts';
-import type { Instance } from './instance.ts';
 import { createJobToken } from './job-token.ts';
 
 export interface JobOptions {

@@ -1,13 +1,13 @@
 /** What the steps with an engine have in common: submitting a phase with retries, and looking at it until it has ended. */
 import { type Engine, hasEnded, type Job, type JobState, type Phase } from '../compute/engine.ts';
 import { ComputeError, ServiceUnreachable, SubmissionFailed } from '../compute/errors.ts';
+import { enqueue } from '../database/queue.ts';
+import type { Instance } from '../instances/instance.ts';
 import type { Status } from '../instances/status.ts';
 import { type Changes, moveTo, NOW } from '../instances/transitions.ts';
 import { answerColumns, withFailure } from './answers.ts';
 import type { JobContext, Outcome } from './context.ts';
-import type { Instance } from './instance.ts';
 import { buildJob } from './job.ts';
-import { enqueue } from './queue.ts';
 
 /** Pauses before a failed submission is tried again: about half a minute in all. */
 const RETRY_PAUSES_SECONDS: readonly number[] = [1, 2, 4, 8, 15];

@@ -4,13 +4,14 @@
  */
 import { sql } from 'kysely';
 import { sweepExpired } from '../accounts/tokens.ts';
+import { isLimited } from '../compute/registry.ts';
 import type { Database } from '../database/database.ts';
 import { findDeadProcesses, forgetProcess } from '../database/processes.ts';
+import { enqueue, enqueueAdvance } from '../database/queue.ts';
 import { recoverIntents } from '../storage/intents.ts';
-import { admit, isLimited } from './admission.ts';
+import { admit } from './admission.ts';
 import { MOST_ATTEMPTS } from './cleanup.ts';
 import type { JobContext } from './context.ts';
-import { enqueue, enqueueAdvance } from './queue.ts';
 
 export async function reconcile(context: JobContext): Promise<void> {
   await takeOverFromDead(context);

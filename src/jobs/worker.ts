@@ -5,6 +5,8 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { type JobHelpers, Logger, type LogLevel, run, type TaskList, type WorkerEvents } from 'graphile-worker';
+import { enqueue, idOf, type TaskName } from '../database/queue.ts';
+import { removeFromStorage } from '../files/tree-removal.ts';
 import type { Log } from '../log.ts';
 import type { Services } from '../services.ts';
 import { admit } from './admission.ts';
@@ -14,9 +16,7 @@ import type { JobContext } from './context.ts';
 import { deleteFeed, deleteFolder, deleteInstance, deletionFailed } from './deletions.ts';
 import { describeComputeResource } from './describe.ts';
 import { Engines } from './engines.ts';
-import { enqueue, idOf, type TaskName } from './queue.ts';
 import { reconcile } from './reconcile.ts';
-import { removeFromStorage } from './tree-removal.ts';
 import { Turns } from './turns.ts';
 import { Watchers } from './watchers.ts';
 

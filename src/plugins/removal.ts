@@ -1,12 +1,15 @@
 /** Removing a plugin: with its parameters, its instances and, when it is the last version, its meta. */
-
+import type { Transaction } from '../database/database.ts';
 import { NotFound } from '../hypermedia/errors.ts';
 import type { ActionCall } from '../hypermedia/routes.ts';
-import { deleteInstancesOfPlugin } from '../instances/deletion.ts';
 import { lockCatalogue } from './registration.ts';
 
+/** Cancels and deletes all instances of a plugin, and gives their ids. The subject of instances provides it. */
+export type InstanceRemoval = (transaction: Transaction, pluginId: number) => Promise<readonly number[]>;
+
 /** Jobs of its instances are cancelled first; all of it in one transaction. */
-export async function removePlugin({ transaction, services, caller, path, afterCommit }: ActionCall): Promise<void> {
+export async function removePlugin(call: ActionCall, removeInstances: InstanceRemoval): Promise<void> {
+  const { transaction, services, caller, path, afterCommit } = call;
   const pluginId = path.id ?? 0;
   await lockCatalogue(transaction);
   const plugin = await transaction
@@ -16,7 +19,7 @@ export async function removePlugin({ transaction, services, caller, path, afterC
     .where('p.id', '=', pluginId)
     .executeTakeFirst();
   if (!plugin) throw new NotFound('plugin');
-  const instanceIds = await deleteInstancesOfPlugin(transaction, pluginId);
+  const instanceIds = await removeInstances(transaction, pluginId);
   await transaction.deleteFrom('plugin').where('id', '=', pluginId).execute();
   const removedMeta = await transaction
     .deleteFrom('plugin_meta')

@@ -14,7 +14,7 @@ import {
 import { item, list, PUBLIC, type Route, type Search, STAFF } from '../hypermedia/routes.ts';
 import { pluginChange, pluginCreation } from './administration.ts';
 import { computeResourceChange, computeResourceCreation, removeComputeResource } from './compute-resources.ts';
-import { removePlugin } from './removal.ts';
+import { type InstanceRemoval, removePlugin } from './removal.ts';
 import { administeredComputeResource, computeResource, plugin, pluginMeta, pluginParameter } from './resources.ts';
 
 /** Objects that are related to one with the id that the filter gives. */
@@ -153,7 +153,7 @@ const publicRoutes: readonly Route[] = [
   }),
 ];
 
-const adminRoutes: readonly Route[] = [
+const adminRoutes = (removeInstances: InstanceRemoval): readonly Route[] => [
   list({
     area: 'admin',
     path: '',
@@ -173,7 +173,7 @@ const adminRoutes: readonly Route[] = [
     access: STAFF,
     template: ['compute_names'],
     change: pluginChange,
-    remove: { rule: anyone, run: removePlugin },
+    remove: { rule: anyone, run: (call) => removePlugin(call, removeInstances) },
   }),
   list({
     area: 'admin',
@@ -193,4 +193,7 @@ const adminRoutes: readonly Route[] = [
   }),
 ];
 
-export const catalogueRoutes: readonly Route[] = [...publicRoutes, ...adminRoutes];
+/** @param removeInstances what goes with a plugin that is removed */
+export function catalogueRoutes(removeInstances: InstanceRemoval): readonly Route[] {
+  return [...publicRoutes, ...adminRoutes(removeInstances)];
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
-import { enqueue, enqueueAdvance, InvalidPayload, idOf } from '../../src/jobs/queue.ts';
+import { enqueue, enqueueAdvance, InvalidPayload, idOf } from '../../src/database/queue.ts';
 import { type TemporaryDatabase, temporaryDatabase } from '../helpers/postgres.ts';
 
 let temporary: TemporaryDatabase;

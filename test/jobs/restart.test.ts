@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { sql } from 'kysely';
+import { enqueueAdvance } from '../../src/database/queue.ts';
+import { loadInstance } from '../../src/instances/instance.ts';
 import { advance, STEPS } from '../../src/jobs/advance.ts';
-import { loadInstance } from '../../src/jobs/instance.ts';
-import { enqueueAdvance } from '../../src/jobs/queue.ts';
 import { reconcile } from '../../src/jobs/reconcile.ts';
 import { Bench, type User } from './bench.ts';
 

@@ -1,7 +1,8 @@
 /** `copying` → `scheduled`: inputs are staged by a copy job of the compute resource. */
+
+import type { Instance } from '../../instances/instance.ts';
 import { NOW } from '../../instances/transitions.ts';
 import type { JobContext, Outcome } from '../context.ts';
-import type { Instance } from '../instance.ts';
 import { fail, move, observe, submit } from '../phase.ts';
 
 export async function copyInputs(context: JobContext, instance: Instance): Promise<Outcome> {

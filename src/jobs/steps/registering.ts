@@ -1,11 +1,11 @@
 /** `registeringFiles` → the end: outputs are brought to storage and registered. */
 import type { CollectedFiles } from '../../compute/engine.ts';
 import { CollectionFailed, ComputeError, ServiceUnreachable, SubmissionFailed } from '../../compute/errors.ts';
+import type { Instance } from '../../instances/instance.ts';
 import { registerOutputs } from '../../instances/registration.ts';
 import { RegistrationFailed } from '../../instances/registration-error.ts';
 import { StorageFull } from '../../storage/errors.ts';
 import type { JobContext, Outcome } from '../context.ts';
-import type { Instance } from '../instance.ts';
 import { buildJob } from '../job.ts';
 import { fail, tryLater } from '../phase.ts';
 

@@ -1,7 +1,9 @@
 /** `scheduled` → `started`: the program is submitted, once the instance has a slot where there are few. */
-import { admit, isLimited } from '../admission.ts';
+
+import { isLimited } from '../../compute/registry.ts';
+import type { Instance } from '../../instances/instance.ts';
+import { admit } from '../admission.ts';
 import type { JobContext, Outcome } from '../context.ts';
-import type { Instance } from '../instance.ts';
 import { submit } from '../phase.ts';
 
 export async function startProgram(context: JobContext, instance: Instance): Promise<Outcome> {

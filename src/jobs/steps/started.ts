@@ -1,9 +1,9 @@
 /** `started` → `uploading` or `registeringFiles`: the program runs. */
 import { freeSlots } from '../../instances/ending.ts';
+import type { Instance } from '../../instances/instance.ts';
 import { moveTo, NOW } from '../../instances/transitions.ts';
 import { answerColumns } from '../answers.ts';
 import type { JobContext, Outcome } from '../context.ts';
-import type { Instance } from '../instance.ts';
 import { fail, observe } from '../phase.ts';
 
 export async function awaitProgram(context: JobContext, instance: Instance): Promise<Outcome> {

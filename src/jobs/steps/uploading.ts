@@ -1,7 +1,8 @@
 /** `uploading` → `registeringFiles`: outputs are brought to storage by an upload job of the compute resource. */
+
+import type { Instance } from '../../instances/instance.ts';
 import { NOW } from '../../instances/transitions.ts';
 import type { JobContext, Outcome } from '../context.ts';
-import type { Instance } from '../instance.ts';
 import { fail, move, observe, submit } from '../phase.ts';
 
 export async function uploadOutputs(context: JobContext, instance: Instance): Promise<Outcome> {

@@ -1,9 +1,9 @@
 /** `waiting` → `copying`, `scheduled` or `cancelled`, as soon as the parents say which. */
 import { sql } from 'kysely';
+import type { Instance } from '../../instances/instance.ts';
 import { type Status, statusFromParents } from '../../instances/status.ts';
 import { moveTo, NOW } from '../../instances/transitions.ts';
 import type { JobContext, Outcome } from '../context.ts';
-import type { Instance } from '../instance.ts';
 
 export async function leaveWaiting(context: JobContext, instance: Instance): Promise<Outcome> {
   return context.services.database.transaction().execute(async (transaction) => {

@@ -10,7 +10,7 @@
  * A job is enqueued in the transaction of the change that it follows from: both happen, or neither.
  */
 import { sql } from 'kysely';
-import type { Queries } from '../database/database.ts';
+import type { Queries } from './database.ts';
 
 /** The payload of each task. Ids are those of the database. */
 export interface Tasks {

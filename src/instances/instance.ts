@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { PluginType } from '../compute/engine.ts';
 import type { Queries } from '../database/database.ts';
-import type { Status } from '../instances/status.ts';
+import type { Status } from './status.ts';
 
 export interface Instance {
   readonly id: number;
