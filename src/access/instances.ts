@@ -11,6 +11,13 @@ export const ownInstance: Rule = (alias, caller) => {
   return caller.role === 'anonymous' ? sql`false` : sql`${sql.ref(`${alias}.owner_id`)} = ${caller.id}`;
 };
 
+/** What the list of a plugin's instances shows: one's own only, also to administrators. */
+export function madeBy(alias: string, caller: CallerSql): Condition {
+  return caller.role === 'administrator'
+    ? sql`${sql.ref(`${alias}.owner_id`)} = ${caller.id}`
+    : ownInstance(alias, caller);
+}
+
 /** Instances (a table with the columns of `plugin_instance`): whoever made it, and whoever may read its feed. */
 export const readInstance: Rule = (alias, caller) =>
   caller.role === 'administrator'
