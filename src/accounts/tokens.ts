@@ -45,12 +45,13 @@ export async function issueToken(
   const current = tokenOf(secrets, accountId, generation);
   const known = await transaction
     .selectFrom('api_token')
-    .select(sql<boolean>`expires_at is null or expires_at > now()`.as('valid'))
+    .select(sql<boolean>`(expires_at is null or expires_at > now())`.as('valid'))
     .where('token_hash', '=', hashToken(current))
+    .where('account_id', '=', accountId)
     .executeTakeFirst();
   if (known?.valid) return current;
   const next = known ? generation + 1 : generation;
-  if (known) await revokeTokens(transaction, accountId, null);
+  if (known) await replaceGeneration(transaction, accountId, next);
   const token = tokenOf(secrets, accountId, next);
   const expires_at = lifetimeDays === null ? null : sql<string>`now() + make_interval(days => ${lifetimeDays})`;
   await transaction
@@ -58,6 +59,12 @@ export async function issueToken(
     .values({ account_id: accountId, token_hash: hashToken(token), kind: 'api', generation: next, expires_at })
     .execute();
   return token;
+}
+
+/** The expired token goes, and never comes back; those of running jobs have ends of their own. */
+async function replaceGeneration(transaction: Transaction, accountId: number, next: number): Promise<void> {
+  await transaction.deleteFrom('api_token').where('account_id', '=', accountId).where('kind', '=', 'api').execute();
+  await transaction.updateTable('account').set({ token_generation: next }).where('id', '=', accountId).execute();
 }
 
 /** The account's token as it was issued before; null when it has to be issued. */
@@ -127,5 +134,10 @@ export async function consumeDownloadToken(database: Queries, id: number): Promi
 export async function sweepExpired(database: Queries): Promise<void> {
   await database.deleteFrom('download_token').where('expires_at', '<', sql<string>`now()`).execute();
   await database.deleteFrom('browser_session').where('expires_at', '<', sql<string>`now()`).execute();
-  await database.deleteFrom('api_token').where('expires_at', '<', sql<string>`now()`).execute();
+  // an expired token of an account stays, so that its next log-in knows that this generation has ended
+  await database
+    .deleteFrom('api_token')
+    .where('kind', '=', 'job')
+    .where('expires_at', '<', sql<string>`now()`)
+    .execute();
 }
