@@ -87,10 +87,13 @@ const revokeRoute = special({
       operation: 'authTokenRevoke',
       summary: "Revoke all of the caller's API tokens; the next log-in gives a new one",
       answer: 'nothing',
-      handle: async ({ call, reply }) => {
+      handle: (exchange) => {
+        const { call, reply } = exchange;
         const { id } = call.caller;
-        if (id !== null) await inTransaction(call, ({ transaction }) => revokeTokens(transaction, id, null));
-        return reply.code(204).send();
+        return withBody(exchange, {}, bodyOptions(call), async () => {
+          if (id !== null) await inTransaction(call, ({ transaction }) => revokeTokens(transaction, id, null));
+          return reply.code(204).send();
+        });
       },
     },
   },
