@@ -1,8 +1,15 @@
 /** Request bodies of every media type, read only after the caller may send one (`wire.md` section 6). */
 import type { FastifyRequest } from 'fastify';
 import type { IncomingFile, Storage } from '../storage/storage.ts';
-import { InvalidFields, MalformedRequest, TooLarge, UnsupportedMediaType } from './errors.ts';
-import type { Body, InputFields } from './input.ts';
+import {
+  InvalidFields,
+  invalid,
+  MalformedRequest,
+  TooLarge,
+  UnsupportedEncoding,
+  UnsupportedMediaType,
+} from './errors.ts';
+import { type Body, type InputFields, isReceivedFile } from './input.ts';
 
 export const BODY_TYPES = [
   'application/vnd.collection+json',
@@ -23,14 +30,32 @@ export interface BodyOptions {
 
 const EMPTY: Body = { members: {}, isForm: false };
 
+const PARTS_AT_MOST = 10_000;
+
+function tooLarge(maxBytes: number): TooLarge {
+  return new TooLarge(`The request body is larger than the ${maxBytes} bytes that are read.`);
+}
+
+/** What still arrives is thrown away, so that the client reads the refusal and not the end of the connection. */
+function ignoreRest(request: FastifyRequest): void {
+  request.raw.unpipe();
+  request.raw.resume();
+}
+
 async function readBytes(request: FastifyRequest, maxBytes: number): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? '0') > maxBytes) throw tooLarge(maxBytes);
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
-  for await (const chunk of request.raw) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > maxBytes)
-      throw new TooLarge(`The request body is larger than the ${maxBytes} bytes that are read.`);
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request.raw.iterator({ destroyOnReturn: false })) {
+      sizeBytes += chunk.length;
+      if (sizeBytes > maxBytes) throw tooLarge(maxBytes);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (error instanceof TooLarge) ignoreRest(request);
+    else if (request.raw.destroyed) throw new MalformedRequest('The request body ended before it was complete.');
+    throw error;
   }
   return Buffer.concat(chunks);
 }
@@ -91,28 +116,34 @@ async function readMultipart(
     );
   }
   const members: Record<string, unknown> = {};
+  let fieldBytes = 0;
   const parts = request.parts({
-    limits: { fieldSize: options.maxBytes, fields: 10_000, fileSize: Number.POSITIVE_INFINITY },
+    limits: { fieldSize: options.maxBytes, parts: PARTS_AT_MOST, fileSize: Number.POSITIVE_INFINITY },
   });
   try {
     for await (const part of parts) {
+      const { fieldname: name } = part;
       if (part.type === 'field') {
-        if (part.valueTruncated)
-          throw new TooLarge(`The field ${part.fieldname} is larger than the ${options.maxBytes} bytes that are read.`);
-        members[part.fieldname] = part.value;
-      } else if (fields[part.fieldname]?.type !== 'file' || !part.filename) {
+        fieldBytes += name.length + (typeof part.value === 'string' ? part.value.length : 0);
+        if (part.valueTruncated || fieldBytes > options.maxBytes) throw tooLarge(options.maxBytes);
+        members[name] = part.value;
+      } else if (fields[name]?.type !== 'file' || !part.filename) {
         part.file.resume();
-        members[part.fieldname] = '';
+        members[name] = '';
       } else {
+        if (isReceivedFile(members[name])) throw invalid(name, 'This file was sent twice. Send it once.');
         const limit = options.maxFileBytes;
         const content = await options.storage.receive(part.file, limit === undefined ? {} : { maxBytes: limit });
         received.push(content);
-        members[part.fieldname] = { filename: part.filename, content };
+        members[name] = { filename: part.filename, content };
       }
     }
   } catch (error) {
+    ignoreRest(request);
     if (!isParserError(error)) throw error;
-    if (Object.keys(members).length > 0 || received.length > 0)
+    const isCutOff = 'code' in error && error.code === 'FST_MP_PREMATURE_CLOSE';
+    // a body of which nothing can be read counts as empty, as clients of the reference know it
+    if (isCutOff || Object.keys(members).length > 0 || received.length > 0)
       throw new MalformedRequest(`The multipart body cannot be read: ${error.message}.`);
   }
   return { members, isForm: true };
@@ -137,7 +168,7 @@ function hasBody(request: FastifyRequest): boolean {
 
 /**
  * Reads the body; what it brings as files is added to `received`, also when reading fails half-way.
- * @throws {UnsupportedMediaType} {MalformedRequest} {InvalidFields} {TooLarge}
+ * @throws {UnsupportedMediaType} {UnsupportedEncoding} {MalformedRequest} {InvalidFields} {TooLarge}
  */
 export async function readBody(
   request: FastifyRequest,
@@ -146,6 +177,8 @@ export async function readBody(
   received: IncomingFile[],
 ): Promise<Body> {
   const type = mediaType(request);
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? '';
+  if (hasBody(request) && encoding !== '' && encoding !== 'identity') throw new UnsupportedEncoding(encoding);
   const known = options.accepted.find((accepted) => accepted === type);
   if (known === undefined) {
     if (!hasBody(request)) return EMPTY;

@@ -6,7 +6,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../access/caller.ts';
 import type { Services } from '../services.ts';
 import { type Answer, render } from './answer.ts';
-import { Forbidden, MethodNotAllowed, NotAuthenticated, NotFound, RequestError, Unavailable } from './errors.ts';
+import { Forbidden, MethodNotAllowed, NotAuthenticated, NotFound, RequestError } from './errors.ts';
+import { asRequestError } from './failures.ts';
 import { PAGE_SECURITY_POLICY } from './html.ts';
 import type { Links } from './links.ts';
 import { DEFAULT_REPRESENTATION, HTML, JSON_TYPE, negotiate, type Representation } from './negotiation.ts';
@@ -98,10 +99,15 @@ function admit(audience: Audience, caller: Caller): void {
 
 const FORM = /^(application\/x-www-form-urlencoded|multipart\/form-data)/i;
 
-/** A form carries its proof in the body, which is read later. @throws {Forbidden} */
+/** Whether the proof may stand in the body, which is read later; nobody reads the body of a DELETE. */
+function mayProveByForm({ method, headers }: FastifyRequest): boolean {
+  return method !== 'DELETE' && FORM.test(headers['content-type'] ?? '');
+}
+
+/** @throws {Forbidden} */
 function requireCsrfProof(exchange: Exchange): void {
   const { request, context, call } = exchange;
-  if (call.caller.credentials !== 'session' || FORM.test(request.headers['content-type'] ?? '')) return;
+  if (call.caller.credentials !== 'session' || mayProveByForm(request)) return;
   if (!context.authenticator.hasCsrfProof(request, undefined)) throw new Forbidden(CSRF_MISSING);
 }
 
@@ -111,7 +117,7 @@ const CSRF_MISSING =
 /** The second half of the check, for forms. @throws {Forbidden} */
 export function requireFormCsrfProof(exchange: Exchange, field: unknown): void {
   const { request, context, call } = exchange;
-  if (call.caller.credentials !== 'session' || !FORM.test(request.headers['content-type'] ?? '')) return;
+  if (call.caller.credentials !== 'session' || !mayProveByForm(request)) return;
   if (!context.authenticator.hasCsrfProof(request, field)) throw new Forbidden(CSRF_MISSING);
 }
 
@@ -172,27 +178,6 @@ function sendText(reply: FastifyReply, status: number, representation: Represent
     .send(Buffer.from(text));
 }
 
-class UnexpectedFailure extends RequestError {
-  readonly status = 500;
-  override body(): object {
-    return { error: this.message, detail: this.message };
-  }
-}
-
-/** Failures of the connection to PostgreSQL, as `pg` names them. */
-const DATABASE_AWAY = /^(ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|57P0[123]|08\w{3}|53300)$/;
-
-function asRequestError(error: unknown, request: FastifyRequest): RequestError {
-  if (error instanceof RequestError) return error;
-  request.log.error({ err: error }, 'request failed');
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (DATABASE_AWAY.test(code))
-    return new Unavailable('The database cannot be reached at the moment. Try again in a few seconds.');
-  return new UnexpectedFailure(
-    `The server failed to answer this request. Its log has the reason under request id ${request.id}.`,
-  );
-}
-
 /** The one place where errors become answers. */
 export function sendError(
   error: unknown,
@@ -211,19 +196,22 @@ export function sendError(
   );
 }
 
-/** Answers a path that no route knows, in the negotiated format. */
-export function sendUnknownPath(context: Context, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  let representation = DEFAULT_REPRESENTATION;
+/** What the request accepts, or the default where it accepts nothing that there is. */
+function acceptedOrDefault({ headers }: FastifyRequest): Representation {
   try {
-    representation = negotiate(request.headers.accept, null);
+    return negotiate(headers.accept, null);
   } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
+    if (error instanceof RequestError) return DEFAULT_REPRESENTATION;
+    throw error;
   }
-  return sendError(
-    new NotFound(`path as ${request.url.split('?')[0]}`),
-    representation,
-    context.linksFor(request),
-    request,
-    reply,
-  );
+}
+
+/** Answers what is refused outside of any route, in the negotiated format. */
+export function sendRefusal(error: unknown, links: Links, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendError(error, acceptedOrDefault(request), links, request, reply);
+}
+
+/** Answers a path that no route knows. */
+export function sendUnknownPath(links: Links, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendRefusal(new NotFound(`path as ${request.url.split('?')[0]}`), links, request, reply);
 }

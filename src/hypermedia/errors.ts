@@ -85,9 +85,35 @@ export class NotAcceptable extends RequestError {
   }
 }
 
+/** 409: the state of things is no longer what the request was checked against. */
+export class Overtaken extends RequestError {
+  readonly status = 409;
+  constructor() {
+    super(
+      'Another request changed or removed the same thing at the same moment. Look at it again, then repeat this one.',
+    );
+  }
+}
+
 /** 413 */
 export class TooLarge extends RequestError {
   readonly status = 413;
+}
+
+/** 414 */
+export class AddressTooLong extends RequestError {
+  readonly status = 414;
+  constructor() {
+    super('A part of the address is longer than any that exists here.');
+  }
+}
+
+/** 415 */
+export class UnsupportedEncoding extends RequestError {
+  readonly status = 415;
+  constructor(encoding: string) {
+    super(`Content-Encoding "${encoding}" is not understood here. Send the body as it is, without that header.`);
+  }
 }
 
 /** 415 */

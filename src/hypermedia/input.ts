@@ -115,7 +115,7 @@ function textField(type: DataType, options: TextOptions): Omit<InputField<string
 export const text = maker<string, TextOptions>((options) => textField('string', options));
 
 const EMAIL =
-  /^[^\s@"(),:;<>[\\\]]+@[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?)+$/u;
+  /^[^\s\p{Cc}@"(),:;<>[\\\]]+@[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?)+$/u;
 const checkEmail = (value: string) =>
   EMAIL.test(value) ? null : 'Enter a valid email address such as name@example.org.';
 

@@ -1,12 +1,21 @@
 /** Puts declared routes into the HTTP server: their patterns, their search routes, and the suffixes of `wire.md` section 2. */
-import type { FastifyInstance, HTTPMethods } from 'fastify';
+import { METHODS } from 'node:http';
+import type { FastifyInstance } from 'fastify';
 import type { Kysely } from 'kysely';
 import { type Context, type Endpoint, handlerFor } from './dispatch.ts';
 import { itemEndpoint, listEndpoint, searchEndpoint, specialEndpoint } from './endpoints.ts';
 import { API_PREFIX } from './links.ts';
 import { type Route, searchPath } from './routes.ts';
 
-const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** CONNECT asks for a tunnel and never becomes a request. */
+const REFUSABLE_METHODS = METHODS.filter((method) => method !== 'CONNECT');
+
+/** Makes known to the framework what no route offers, so that a route can answer 405 to it. */
+export function acceptEveryMethod(app: FastifyInstance): void {
+  for (const method of REFUSABLE_METHODS) {
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  }
+}
 
 /** The administration API always answers under this prefix too. */
 export const FIXED_ADMIN_PREFIX = '/chris-admin/';
@@ -47,7 +56,11 @@ export function mountRoutes(app: FastifyInstance, routes: readonly Route[], cont
   for (const route of routes) {
     for (const { path, endpoint } of endpointsOf(database, route)) {
       for (const base of basesOf(route, context.services.config.adminPrefix)) {
-        app.route({ method: METHODS, url: base + pattern(path), handler: handlerFor(endpoint, context) });
+        app.route({
+          method: [...app.supportedMethods],
+          url: base + pattern(path),
+          handler: handlerFor(endpoint, context),
+        });
       }
     }
   }

@@ -67,6 +67,9 @@ export interface Found {
 
 const NONE: ReadonlyMap<string, unknown> = new Map();
 
+/** Anybody can ask for any combination of filters, and there are too many to keep a statement for each. */
+const STATEMENTS_KEPT = 64;
+
 /** A page of a list with the number of all its members, in one statement. */
 export class ListSelection {
   readonly #database: Kysely<never>;
@@ -104,8 +107,9 @@ export class ListSelection {
     const key = [role, sort, ...filterNames].join(' ');
     const known = this.#statements.get(key);
     if (known !== undefined) return known;
-    const made = new Statement(this.#database, this.#query(role, filterNames, sort));
-    this.#statements.set(key, made);
+    const kept = this.#statements.size < STATEMENTS_KEPT;
+    const made = new Statement(this.#database, this.#query(role, filterNames, sort), kept);
+    if (kept) this.#statements.set(key, made);
     return made;
   }
 

@@ -49,14 +49,15 @@ export function scopeOf(role: Role): Scope {
 let statementCount = 0;
 
 export class Statement {
-  readonly #name: string;
+  readonly #name: string | undefined;
   readonly #text: string;
   readonly #parameters: readonly unknown[];
 
-  constructor(database: Kysely<never>, query: RawBuilder<unknown>) {
+  /** @param prepared each connection keeps its plan for as long as it lives */
+  constructor(database: Kysely<never>, query: RawBuilder<unknown>, prepared = true) {
     const compiled = query.compile(database);
     statementCount += 1;
-    this.#name = `hypermedia_${statementCount}`;
+    this.#name = prepared ? `hypermedia_${statementCount}` : undefined;
     this.#text = compiled.sql;
     this.#parameters = compiled.parameters;
   }
@@ -65,7 +66,11 @@ export class Statement {
     const bound = this.#parameters.map((parameter) =>
       parameter instanceof Parameter ? (values[parameter.name] ?? null) : parameter,
     );
-    const result = await connection.query<Row>({ name: this.#name, text: this.#text, values: bound });
+    const result = await connection.query<Row>({
+      ...(this.#name && { name: this.#name }),
+      text: this.#text,
+      values: bound,
+    });
     return result.rows;
   }
 }
