@@ -68,7 +68,7 @@ async function joinParameters(database: Queries, instanceId: number): Promise<Jo
 
 function parseFilters(list: string): readonly PathFilter[] {
   try {
-    return readFilters(list);
+    return readFilters(list, 'filter');
   } catch (error) {
     throw new RegistrationFailed('', error instanceof Error ? error.message : String(error));
   }

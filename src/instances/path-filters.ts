@@ -7,10 +7,14 @@ export interface PathFilter {
   readonly expression: RegExp;
 }
 
+/** The expressions of a list, without blanks around. */
+export function splitFilters(list: string): readonly string[] {
+  return list.split(',').map((part) => part.trim());
+}
+
 /** @throws {InvalidFields} naming `field` when one of them is no regular expression */
-export function readFilters(list: string, field = 'value'): readonly PathFilter[] {
-  return list.split(',').map((part) => {
-    const text = part.trim();
+export function readFilters(list: string, field: string): readonly PathFilter[] {
+  return splitFilters(list).map((text) => {
     try {
       return { text, expression: new RegExp(text) };
     } catch (error) {
