@@ -15,8 +15,9 @@ import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
 import { type Pack, pack } from 'tar-stream';
+import { connect } from '../../../src/compute/container-client.ts';
 import { descriptor } from './src/descriptor.ts';
 
 /** The image cannot be built here; the message says why. */
@@ -173,6 +174,6 @@ function foldersOf(files: readonly ImageFile[]): string[] {
 }
 
 if (import.meta.main) {
-  const outcome = await ensureImage(new Docker());
+  const outcome = await ensureImage(connect('docker:'));
   console.log(`${descriptor.dock_image}: ${outcome}`);
 }
