@@ -8,7 +8,7 @@ import type { Database } from '../../src/database/database.ts';
 import { parseDescriptor } from '../../src/plugins/descriptor.ts';
 import { insertPlugin } from '../../src/plugins/registration.ts';
 import { buildServer } from '../../src/server.ts';
-import { openServices } from '../../src/services.ts';
+import { openServices, type Services } from '../../src/services.ts';
 import { type Answer, clientOf, type Request, signUp } from '../helpers/client.ts';
 import { silentLog, temporaryDatabase } from '../helpers/postgres.ts';
 import type { Credentials } from '../helpers/server.ts';
@@ -21,6 +21,8 @@ export interface Plugin {
 }
 
 export interface Bench {
+  readonly url: string;
+  readonly services: Services;
   readonly request: Request;
   readonly database: Database;
   readonly admin: Credentials;
@@ -55,7 +57,8 @@ export async function openBench(): Promise<Bench> {
   const services = await openServices(config, connection, silentLog);
   const { username } = await prepareAdministrator(services);
   const app = await buildServer(services);
-  const request = clientOf({ url: await app.listen({ host: '127.0.0.1', port: 0 }) });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const request = clientOf({ url });
   const resources = ['here', 'there'] as const;
   const rows = resources.map((name) => ({ name, compute_url: 'http://127.0.0.1:9/api/v1/' }));
   const ids = await database.insertInto('compute_resource').values(rows).returning('id').execute();
@@ -71,6 +74,8 @@ export async function openBench(): Promise<Bench> {
   };
 
   return {
+    url,
+    services,
     request,
     database,
     admin: { username, password: PASSWORD },
