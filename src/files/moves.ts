@@ -8,6 +8,7 @@ import { changeStorage } from '../storage/intents.ts';
 import { ownAcl, type TreeObject } from './access-lists.ts';
 import { cleanPath, folderOf, isFeedFolderPath, LINK_ENDING, nameOf } from './paths.ts';
 import { setPublic } from './publishing.ts';
+import { removeShortcuts, renameShortcuts } from './shelves.ts';
 import { ensureFolder, type FolderRow, findFolder, isNameTaken, moveFolderRows, NameTaken } from './tree.ts';
 import { requireWritable } from './uploads.ts';
 
@@ -56,10 +57,11 @@ async function targetFolder(transaction: Transaction, from: Place, to: string, f
   }
 }
 
-/** Shortcuts to a moved object, and to all below it, lead to the new place; those in PUBLIC get its name too. */
+/** Links to a moved object, and to all below it, lead to the new place; those in PUBLIC and SHARED get its name too. */
 async function updateLinks(transaction: Transaction, from: string, to: string): Promise<void> {
   await sql`update link_file set target_path = ${to} || substr(target_path, length(${from}::text) + 1)
     where target_path = ${from} or (target_path > ${`${from}/`} and target_path < ${`${from}0`})`.execute(transaction);
+  await renameShortcuts(transaction, to);
 }
 
 /** Moves a file or link file. The present path changes nothing. */
@@ -189,7 +191,7 @@ export async function removeFile(
     }>`delete from ${sql.table(object.table)} where id = ${object.id} returning acl_id`.execute(transaction);
     const aclId = rows[0]?.acl_id ?? null;
     if (aclId !== null) await transaction.deleteFrom('acl').where('id', '=', aclId).execute();
-    await sql`delete from link_file where target_path = ${path}
-      and folder_id in (select id from folder where path in ('PUBLIC', 'SHARED'))`.execute(transaction);
+    await removeShortcuts(transaction, 'PUBLIC', path);
+    await removeShortcuts(transaction, 'SHARED', path);
   });
 }

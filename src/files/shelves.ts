@@ -7,6 +7,9 @@ import { sql } from 'kysely';
 import type { Transaction } from '../database/database.ts';
 import { linkFileName, withRandomSuffix } from './paths.ts';
 
+/** How often a free name is looked for. */
+const NAME_ATTEMPTS = 10;
+
 export type Shelf = 'PUBLIC' | 'SHARED';
 
 export interface Target {
@@ -40,13 +43,42 @@ export async function ensureShortcut(
 ): Promise<Shortcut> {
   const present = await findShortcut(transaction, shelf, path);
   if (present) return present;
-  for (let name = linkFileName(path); ; name = withRandomSuffix(linkFileName(path))) {
+  for (const name of namesOf(path)) {
     const { rows } = await sql<Shortcut>`
       insert into link_file (folder_id, name, owner_id, target_path)
       select id, ${name}, ${ownerId}, ${path} from folder where path = ${shelf}
       on conflict do nothing returning id, acl_id`.execute(transaction);
     if (rows[0]) return rows[0];
   }
+  throw new Error(`no free name was found for the shortcut to "${path}"`);
+}
+
+/** The name that a shortcut to a path should have, then others like it. */
+function* namesOf(path: string): Generator<string> {
+  const name = linkFileName(path);
+  yield name;
+  for (let attempt = 0; attempt < NAME_ATTEMPTS; attempt += 1) yield withRandomSuffix(name);
+}
+
+/** Gives the shortcuts to a path, and to all below it, the names that follow from it: their targets have just been moved there. */
+export async function renameShortcuts(transaction: Transaction, path: string): Promise<void> {
+  const { rows } = await sql<{ id: number; target: string }>`
+    select x.id, x.target_path as target from link_file x join folder d on d.id = x.folder_id
+    where d.path in ('PUBLIC', 'SHARED')
+      and (x.target_path = ${path} or (x.target_path > ${`${path}/`} and x.target_path < ${`${path}0`}))
+    order by x.id`.execute(transaction);
+  for (const { id, target } of rows) await renameShortcut(transaction, id, target);
+}
+
+async function renameShortcut(transaction: Transaction, id: number, target: string): Promise<void> {
+  for (const name of namesOf(target)) {
+    const { numAffectedRows } = await sql`update link_file x set name = ${name} where id = ${id} and not exists (
+      select from link_file other where other.folder_id = x.folder_id and other.name = ${name} and other.id <> x.id)`.execute(
+      transaction,
+    );
+    if (numAffectedRows === 1n) return;
+  }
+  throw new Error(`no free name was found for the shortcut to "${target}"`);
 }
 
 export async function removeShortcuts(transaction: Transaction, shelf: Shelf, path: string): Promise<void> {
