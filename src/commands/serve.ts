@@ -23,16 +23,19 @@ export async function serve(options: ServeOptions): Promise<void> {
   const runtime = await openRuntime({ config, log, asServer: true, onLost: shutdown.fail });
   try {
     const [{ buildServer }, jobs] = await modules;
-    const app = await buildServer(runtime.services);
     const worker = await jobs?.startWorker(runtime.services);
     try {
-      const address = await app.listen({ host: config.host, port: config.port });
-      process.stderr.write(`Hypercube is ready at ${config.baseUrl ?? address}/api/v1/\n`);
-      tellPassword(runtime.administrator);
-      const { error } = await shutdown.requested;
-      report(log, error);
+      const app = await buildServer(runtime.services, worker ? [{ name: 'worker', problem: worker.problem }] : []);
+      try {
+        const address = await app.listen({ host: config.host, port: config.port });
+        process.stderr.write(`Hypercube is ready at ${config.baseUrl ?? address}/api/v1/\n`);
+        tellPassword(runtime.administrator);
+        const { error } = await shutdown.requested;
+        report(log, error);
+      } finally {
+        await closeServer(app, config, log);
+      }
     } finally {
-      await closeServer(app, config, log);
       await worker?.stop();
     }
   } finally {

@@ -32,6 +32,8 @@ const RESTART_MILLISECONDS = 1000;
 const OTHER_PROCESS_PAUSE_SECONDS = 1;
 
 export interface Worker {
+  /** For `/readyz`: what keeps it from working, or null. */
+  problem(): Promise<string | null>;
   /** Takes no more jobs and waits for those that run. */
   stop(): Promise<void>;
 }
@@ -74,10 +76,13 @@ export async function startWorker(services: Services): Promise<Worker> {
   const context: JobContext = { services, engines: new Engines(services), watchers };
   const turns = new Turns(pool);
   const stopping = new AbortController();
+  const state: QueueState = { isRunning: false };
   await reconcile(context);
-  const running = keepRunning(context, turns, stopping.signal);
+  const running = keepRunning(context, turns, state, stopping.signal);
   const reconciling = keepReconciling(context, stopping.signal);
   return {
+    problem: async () =>
+      state.isRunning ? null : 'The job queue is not running. The log of the server has the reason.',
     async stop() {
       stopping.abort();
       await Promise.all([running, reconciling]);
@@ -88,11 +93,15 @@ export async function startWorker(services: Services): Promise<Worker> {
   };
 }
 
+interface QueueState {
+  isRunning: boolean;
+}
+
 /** Runs the queue until it is stopped; begins again when it ends by itself, as after trouble with the database. */
-async function keepRunning(context: JobContext, turns: Turns, stopping: AbortSignal): Promise<void> {
+async function keepRunning(context: JobContext, turns: Turns, state: QueueState, stopping: AbortSignal): Promise<void> {
   while (!stopping.aborted) {
     try {
-      await runQueue(context, turns, stopping);
+      await runQueue(context, turns, state, stopping);
     } catch (error) {
       context.services.log.error({ err: error }, 'the job queue stopped; it is started again');
     }
@@ -100,7 +109,7 @@ async function keepRunning(context: JobContext, turns: Turns, stopping: AbortSig
   }
 }
 
-async function runQueue(context: JobContext, turns: Turns, stopping: AbortSignal): Promise<void> {
+async function runQueue(context: JobContext, turns: Turns, state: QueueState, stopping: AbortSignal): Promise<void> {
   const { config, log, pool, process } = context.services;
   const events: WorkerEvents = new EventEmitter();
   const recorded = new Promise<void>((resolve, reject) => {
@@ -126,9 +135,11 @@ async function runQueue(context: JobContext, turns: Turns, stopping: AbortSignal
   stopping.addEventListener('abort', stop, { once: true });
   try {
     await recorded;
+    state.isRunning = true;
     if (stopping.aborted) stop();
     await runner.promise;
   } finally {
+    state.isRunning = false;
     stopping.removeEventListener('abort', stop);
   }
 }
