@@ -18,6 +18,7 @@ import { ensureCluster, SUPERUSER } from './embedded/cluster.ts';
 import {
   findPostmaster,
   hasStopped,
+  isHeldByOrphans,
   type Postmaster,
   readLogEnd,
   type ServerSettings,
@@ -29,6 +30,8 @@ import { DatabaseError, DataFolderInUse } from './errors.ts';
 
 /** Recovery after a crash of the machine may take its time. */
 const START_SECONDS = 300;
+/** Between two tries to start while processes of a PostgreSQL that was killed have yet to end. */
+const ORPHANS_MILLISECONDS = 100;
 const DATABASE = 'hypercube';
 /** First half of the advisory locks' keys, in the database `postgres`, which nothing else uses. */
 const LOCK_SPACE = 7_201_905;
@@ -107,10 +110,17 @@ async function findOrStart(place: Place): Promise<Postmaster> {
   return startPostmaster(place.folder, place.binaries, place.account, place.options.settings ?? {});
 }
 
-/** One that we started and that ended at once has failed, unless another process had started one a moment before. */
+/**
+ * One that we started and that ended at once has failed, unless another process had started one a moment before, or what is
+ * left of one that was killed has yet to end. null: it is to be tried again.
+ */
 async function afterFailedStart(place: Place, ended: Postmaster): Promise<Postmaster | null> {
   const other = await findPostmaster(place.folder);
   if (other === null && ended.child !== null && ended.child.exitCode !== 0) {
+    if (await isHeldByOrphans(place.folder)) {
+      await sleep(ORPHANS_MILLISECONDS);
+      return null;
+    }
     throw new DatabaseError(`PostgreSQL does not start. Its log ends with:\n${await readLogEnd(place.folder)}`);
   }
   return other;

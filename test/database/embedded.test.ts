@@ -41,6 +41,8 @@ function open(options: { asServer?: boolean; onLost?: (error: Error) => void } =
 
 async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url });
+  // a lost connection makes its query fail
+  client.on('error', () => undefined);
   await client.connect();
   try {
     return (await client.query<Record<string, unknown>>(text)).rows;
@@ -59,6 +61,13 @@ async function holdElsewhere(env: NodeJS.ProcessEnv = process.env): Promise<{ ch
     once(child, 'exit').then(() => assert.fail('the process ended before it held the database')),
   ]);
   return { child, url: String(line).trim() };
+}
+
+async function eventually<T>(ask: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+  }
 }
 
 async function kill(child: ChildProcess): Promise<void> {
@@ -136,9 +145,33 @@ test('a process file that a crash left, whose number another program has now, do
     file,
     `${process.pid}\n${join(data, 'postgres')}\n0\n5432\n${join(data, 'postgres.socket')}\n\n\nready\n`,
   );
+  await writeFile(join(data, 'postgres.socket/.s.PGSQL.5432.lock'), `${process.pid}\n`);
   const again = await open();
   assert.deepEqual(await query(again.url, 'select 1 as one'), [{ one: 1 }]);
   await again.close();
+});
+
+test('after a kill of PostgreSQL nothing is started as long as one of its sessions is still at work', async () => {
+  const { child, url } = await holdElsewhere();
+  await query(url, 'create table busy (n integer)');
+  // Reads the clock for two seconds; PostgreSQL's own waiting would notice that the postmaster is gone.
+  const session = Promise.allSettled([
+    query(url, `do $$ begin while clock_timestamp() < now() + interval '2 s' loop end loop; end $$`),
+  ]);
+  const busy = await eventually(async () => {
+    const rows = await query(
+      url,
+      `select pid from pg_stat_activity where query like 'do $$ begin%' and state = 'active'`,
+    );
+    return rows[0]?.pid;
+  });
+  process.kill(await postmasterId(), 'SIGKILL');
+  await kill(child);
+  const next = await open();
+  assert.equal(isAlive(Number(busy)), false, 'two never write to one cluster');
+  assert.deepEqual(await query(next.url, 'select n from busy'), []);
+  await session;
+  await next.close();
 });
 
 test('whoever needs PostgreSQL is told when it goes', async () => {

@@ -1,5 +1,6 @@
 /** The files of the embedded database: made once, completely or not at all. */
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { chown, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -80,7 +81,22 @@ async function removeUnfinished(folder: string): Promise<void> {
   }
 }
 
+/** Whether a process runs; not when it has ended and nobody has collected it yet. */
 export function isAlive(processId: number): boolean {
+  if (!isTaken(processId)) return false;
+  if (process.platform !== 'linux') return true;
+  try {
+    // after the name, which is in brackets and may hold any character
+    return !/\) [ZX] [^)]*$/.test(readFileSync(`/proc/${processId}/stat`, 'latin1'));
+  } catch {
+    // gone meanwhile, unless processes of others cannot be seen here
+    return isTaken(processId);
+  }
+}
+
+/** Whether a number is that of a process, running or ended and not collected. */
+export function isTaken(processId: number): boolean {
+  if (!Number.isSafeInteger(processId) || processId <= 1) return false;
   try {
     process.kill(processId, 0);
     return true;

@@ -1,19 +1,21 @@
 /** The running PostgreSQL of a data folder: found, started, stopped. It outlives us when we are killed, and is found then. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, chown, lstat, mkdir, open, readFile, readlink, rename, rm, stat } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, open, readFile, readlink, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseError } from '../errors.ts';
 import { type Account, isOurs } from './account.ts';
 import { type Binaries, isCode, messageOf } from './binaries.ts';
-import { isAlive } from './cluster.ts';
+import { isAlive, isTaken } from './cluster.ts';
 
 /** Bytes of a socket's path that all systems allow (`sun_path` has 104 on macOS, the final NUL included). */
 const SOCKET_PATH_BYTES = 103;
 const SOCKET_NAME = '.s.PGSQL.5432';
 const LOG_BYTES = 10 * 1024 * 1024;
+/** A process id that no system gives. */
+const NO_PROCESS = 2 ** 31 - 1;
 const STOP_SECONDS = 60;
 const EXIT_SECONDS = 2;
 
@@ -44,20 +46,27 @@ export type ServerSettings = Readonly<Record<string, string>>;
 /** The one that serves a cluster's folder, or null. A file that a crash left behind counts for nothing. */
 export async function findPostmaster(folder: string): Promise<Postmaster | null> {
   const file = join(folder, 'postmaster.pid');
-  const lines = (await readIfThere(file))?.split('\n');
-  if (lines === undefined) return null;
+  const content = await readIfThere(file);
+  if (content === undefined) return null;
+  const lines = content.split('\n');
   const processId = Number(lines[0]);
   const socketFolder = lines[4] ?? '';
-  if (!Number.isSafeInteger(processId) || processId <= 1 || !isAlive(processId)) return null;
-  if (!(await servesFolder(processId, folder))) {
-    // The number was given to another program since, for which PostgreSQL would wait in vain.
-    await rm(file, { force: true });
-    return null;
-  }
-  return socketFolder === '' ? null : { processId, socketFolder, child: null };
+  if (await servesFolder(processId, folder))
+    return socketFolder === '' ? null : { processId, socketFolder, child: null };
+  // Only the number is changed: by the other lines PostgreSQL sees whether processes of the one that is gone still work.
+  if (isTaken(processId)) await writeFile(file, [NO_PROCESS, ...lines.slice(1)].join('\n'));
+  return null;
+}
+
+/** PostgreSQL takes a lock for held as long as its number is that of a process: of another program, or of one that nobody has collected. */
+async function removeStaleSocketLock(folder: string, socketFolder: string): Promise<void> {
+  const lock = join(socketFolder, `${SOCKET_NAME}.lock`);
+  const processId = Number((await readIfThere(lock))?.split('\n')[0]);
+  if (isTaken(processId) && !(await servesFolder(processId, folder))) await rm(lock, { force: true });
 }
 
 async function servesFolder(processId: number, folder: string): Promise<boolean> {
+  if (!isAlive(processId)) return false;
   try {
     if (process.platform === 'linux') {
       const [actual, expected] = await Promise.all([stat(await readlink(`/proc/${processId}/cwd`)), stat(folder)]);
@@ -84,6 +93,7 @@ export async function startPostmaster(
     folder,
     ...assignments.flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ]);
+  await removeStaleSocketLock(folder, socketFolder);
   const log = await openLog(folder);
   try {
     const child = spawn(program, [...parameters], {
@@ -136,6 +146,11 @@ export async function waitForEnd(folder: string, postmaster: Postmaster): Promis
     deadline = Date.now() + EXIT_SECONDS * 1000;
   }
   return fileGone;
+}
+
+/** Whether PostgreSQL did not start because processes of one that was killed still work on the cluster. */
+export async function isHeldByOrphans(folder: string): Promise<boolean> {
+  return (await readLogEnd(folder)).includes('pre-existing shared memory block');
 }
 
 /** The last lines of the server's log, for error messages. */
