@@ -3,19 +3,17 @@ import { sql } from 'kysely';
 import type { Transaction } from '../database/database.ts';
 import { beginAccessChange, ownAcl, type TreeObject } from './access-lists.ts';
 import { ensureShortcut, removeShortcuts } from './shelves.ts';
-import { type FolderRow, findFolder } from './tree.ts';
+import type { FolderRow } from './tree.ts';
 
-/** What a user newly makes in somebody else's folder can be changed by that folder's owner too. @param path of the topmost new folder */
+/** What a user newly makes in somebody else's folder can be changed by that folder's owner too. @param made the topmost new object */
 export async function inheritFrom(
   transaction: Transaction,
   existing: FolderRow,
-  path: string,
+  made: TreeObject,
   creatorId: number,
 ): Promise<void> {
   if (existing.owner_id === creatorId) return;
-  const topmost = await findFolder(transaction, path);
-  if (!topmost) return;
-  const aclId = await ownAcl(transaction, { table: 'folder', id: topmost.id });
+  const aclId = await ownAcl(transaction, made);
   await transaction
     .insertInto('acl_entry')
     .values({ acl_id: aclId, account_id: existing.owner_id, level: 'w' })

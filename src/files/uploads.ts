@@ -53,13 +53,13 @@ export async function ensureWritableFolder(
   caller: Caller,
   path: string,
   field: string,
-): Promise<FolderRow & { isNew: boolean }> {
+): Promise<FolderRow> {
   const nearest = await requireWritable(transaction, caller, path, field);
   try {
     const folder = await ensureFolder(transaction, path, caller.id ?? 0);
-    const isNew = nearest.path !== path;
-    if (isNew) await inheritFrom(transaction, nearest, topmostNew(nearest.path, path), caller.id ?? 0);
-    return { ...folder, isNew };
+    const topmost = nearest.path === path ? null : await findFolder(transaction, topmostNew(nearest.path, path));
+    if (topmost) await inheritFrom(transaction, nearest, { table: 'folder', id: topmost.id }, caller.id ?? 0);
+    return folder;
   } catch (error) {
     if (error instanceof NameTaken) throw invalid(field, error.message);
     throw error;
@@ -121,7 +121,7 @@ function placeUpload({ services, caller }: Call, content: IncomingFile, path: st
     const folder = await ensureWritableFolder(transaction, caller, folderOf(path), 'upload_path');
     await lockFolder(transaction, folder.id);
     if (await isNameTaken(transaction, folder.id, nameOf(path))) throw new NameTaken(path);
-    return insertFile(transaction, {
+    const id = await insertFile(transaction, {
       folderId: folder.id,
       name: nameOf(path),
       ownerId: caller.id ?? 0,
@@ -129,6 +129,8 @@ function placeUpload({ services, caller }: Call, content: IncomingFile, path: st
       sha256: content.sha256,
       crc32: content.crc32,
     });
+    await inheritFrom(transaction, folder, { table: 'file', id }, caller.id ?? 0);
+    return id;
   });
 }
 
