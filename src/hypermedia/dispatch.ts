@@ -122,12 +122,20 @@ export function requireFormCsrfProof(exchange: Exchange, field: unknown): void {
 }
 
 function pathOf(request: FastifyRequest): Record<string, number> {
-  const parameters = Object.entries(request.params ?? {});
-  return Object.fromEntries(parameters.map(([name, text]) => [name, Math.min(Number(text), Number.MAX_SAFE_INTEGER)]));
+  const path: Record<string, number> = {};
+  for (const [name, text] of Object.entries(request.params ?? {}))
+    path[name] = Math.min(Number(text), Number.MAX_SAFE_INTEGER);
+  return path;
+}
+
+/** What a route answers under `Allow`. */
+function allowedMethods({ offered, describe }: Endpoint): string {
+  return [...offered, ...(describe ? ['OPTIONS'] : [])].join(', ');
 }
 
 async function answerRequest(
   endpoint: Endpoint,
+  allowed: string,
   context: Context,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -135,7 +143,7 @@ async function answerRequest(
   const links = context.linksFor(request);
   let representation =
     endpoint.representation === 'negotiated' ? DEFAULT_REPRESENTATION : { type: JSON_TYPE, indent: 0 };
-  reply.header('allow', [...endpoint.offered, ...(endpoint.describe ? ['OPTIONS'] : [])].join(', '));
+  reply.header('allow', allowed);
   try {
     representation = representationFor(endpoint, request);
     const caller = await context.authenticator.authenticate(request, endpoint);
@@ -159,7 +167,8 @@ async function answerRequest(
 }
 
 export function handlerFor(endpoint: Endpoint, context: Context) {
-  return (request: FastifyRequest, reply: FastifyReply) => answerRequest(endpoint, context, request, reply);
+  const allowed = allowedMethods(endpoint);
+  return (request: FastifyRequest, reply: FastifyReply) => answerRequest(endpoint, allowed, context, request, reply);
 }
 
 /** Sends an answer in the representation that was chosen. */
@@ -170,12 +179,16 @@ export function sendAnswer(exchange: Exchange, status: number, answer: Answer): 
 
 function sendText(reply: FastifyReply, status: number, representation: Representation, text: string): FastifyReply {
   if (representation.type === HTML) reply.header('content-security-policy', PAGE_SECURITY_POLICY);
-  // as bytes, so that no charset is added to the media type
   return reply
     .code(status)
     .header('content-type', representation.type)
     .header('vary', 'Accept, Cookie, Origin')
-    .send(Buffer.from(text));
+    .serializer(asItIs) // without one, a charset would be added to the media type
+    .send(text);
+}
+
+function asItIs(text: string): string {
+  return text;
 }
 
 /** The one place where errors become answers. */
