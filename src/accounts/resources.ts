@@ -9,7 +9,7 @@
 import { sql } from 'kysely';
 import { ownRow } from '../access/accounts.ts';
 import { signedIn } from '../access/caller.ts';
-import { data, link, resource } from '../hypermedia/resource.ts';
+import { data, describedAsWritable, link, resource } from '../hypermedia/resource.ts';
 
 export const user = resource({
   name: 'user',
@@ -67,10 +67,12 @@ export const instance = resource({
   read: signedIn,
   fields: [
     data('creation_date', 'date-time'),
-    data('name', 'string', { maxLength: 100, readOnly: false }),
-    data('uuid', 'uuid', { readOnly: false }),
-    data('job_id_prefix', 'string', { maxLength: 100, readOnly: false }),
-    data('description', 'string', { maxLength: 600, readOnly: false }),
+    ...describedAsWritable(
+      data('name', 'string', { maxLength: 100 }),
+      data('uuid', 'uuid'),
+      data('job_id_prefix', 'string', { maxLength: 100 }),
+      data('description', 'string', { maxLength: 600 }),
+    ),
   ],
 });
 

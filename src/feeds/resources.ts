@@ -8,7 +8,7 @@
  */
 import { sql } from 'kysely';
 import { asItsFeed, readFeed } from '../access/feeds.ts';
-import { data, link, resource } from '../hypermedia/resource.ts';
+import { data, describedAsWritable, link, resource } from '../hypermedia/resource.ts';
 import type { Status } from '../instances/status.ts';
 
 /** The counts that a feed shows, and the status that each counts. */
@@ -50,9 +50,11 @@ export const feed = resource({
     data('creator_username', 'string', { sql: sql`u.username`, description: 'The same as owner_username.' }),
     data('folder_path', 'string', { sql: sql`coalesce(d.path, '')` }),
     ...JOB_COUNTS.map(([name]) => data(name, 'integer', { sql: sql.ref(`jobs.${name}`) })),
-    data('deletion_status', 'string', { enumeration: 'DeletionStatusEnum' }),
-    data('deletion_requested_at', 'date-time', { nullable: true }),
-    data('deletion_error', 'string'),
+    ...describedAsWritable(
+      data('deletion_status', 'string', { enumeration: 'DeletionStatusEnum' }),
+      data('deletion_requested_at', 'date-time', { nullable: true }),
+      data('deletion_error', 'string'),
+    ),
     link('folder', 'filebrowser/{}/', { sql: sql`f.folder_id`, nullable: true }),
     link('note', 'note{}/', { sql: sql`n.id` }),
     link('group_permissions', '{}/grouppermissions/'),

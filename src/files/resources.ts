@@ -9,7 +9,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Rule } from '../access/caller.ts';
 import { ownFile, readFile, readFolder, readLinkFile } from '../access/files.ts';
-import { data, type Field, link, type Resource, resource } from '../hypermedia/resource.ts';
+import { data, describedAsWritable, type Field, link, type Resource, resource } from '../hypermedia/resource.ts';
 import { PATH_LIMIT_CHARACTERS } from './paths.ts';
 
 const publicByList = (listId: RawBuilder<unknown>): RawBuilder<unknown> =>
@@ -27,9 +27,11 @@ export const folder = resource({
     data('path', 'string', { maxLength: PATH_LIMIT_CHARACTERS }),
     data('public', 'boolean', { sql: publicByList(sql`folder_acl(d.id)`) }),
     data('owner_username', 'string', { sql: sql`u.username` }),
-    data('deletion_status', 'string', { enumeration: 'DeletionStatusEnum' }),
-    data('deletion_requested_at', 'date-time', { nullable: true }),
-    data('deletion_error', 'string'),
+    ...describedAsWritable(
+      data('deletion_status', 'string', { enumeration: 'DeletionStatusEnum' }),
+      data('deletion_requested_at', 'date-time', { nullable: true }),
+      data('deletion_error', 'string'),
+    ),
     link('parent', 'filebrowser/{}/', { sql: sql`d.parent_id`, nullable: true }),
     link('children', 'filebrowser/{}/children/'),
     link('files', 'filebrowser/{}/files/'),
@@ -70,7 +72,7 @@ function fileView(view: FileView): Resource {
     fields: [
       data('creation_date', 'date-time'),
       ...(view.more ?? []),
-      data('fname', 'string', { sql: FNAME, maxLength: PATH_LIMIT_CHARACTERS }),
+      ...describedAsWritable(data('fname', 'string', { sql: FNAME, nullable: true })),
       data('fsize', 'integer', { sql: view.size }),
       data('public', 'boolean', { sql: publicByList(sql`coalesce(x.acl_id, folder_acl(x.folder_id))`) }),
       data('owner_username', 'string', { sql: sql`u.username` }),
@@ -115,7 +117,7 @@ export const linkFile = fileView({
   permissions: 'filebrowser/linkfiles/',
   read: readLinkFile,
   size: sql`octet_length(x.target_path)`,
-  more: [data('path', 'string', { sql: sql`x.target_path` })],
+  more: describedAsWritable(data('path', 'string', { sql: sql`x.target_path`, maxLength: PATH_LIMIT_CHARACTERS })),
   links: [
     link('linked_folder', 'filebrowser/{}/', {
       nullable: true,

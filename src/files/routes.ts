@@ -179,6 +179,7 @@ const userFileRoutes: readonly Route[] = [
     template: ['upload_path', 'fname'],
     create: creation({
       input: { upload_path: text({ ...pathText, required: true }), fname: file({ required: true }) },
+      bodies: ['multipart/form-data'],
       work: storeUpload,
     }),
   }),

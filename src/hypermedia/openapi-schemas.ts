@@ -2,13 +2,14 @@
  * Schema components of the API description.
  *
  * One component serves for a resource's answers and for the bodies that make or change it, as in the reference: members that
- * only answers have are `readOnly`, members that only bodies have are `writeOnly`.
+ * only answers have are `readOnly`, members that only bodies have are `writeOnly`. A member is required when no body can do
+ * without it; if only answers have it, or there are no bodies, when every answer has it.
  */
 
 import type { InputField, InputFields } from './input.ts';
 import type { Schema } from './openapi-types.ts';
 import type { DataType, Field, FieldSchema, Resource } from './resource.ts';
-import type { Route } from './routes.ts';
+import type { ItemRoute, ListRoute, Route } from './routes.ts';
 import { pathNames } from './routes.ts';
 
 const TYPES: Readonly<Record<DataType, Schema>> = {
@@ -92,7 +93,7 @@ export type Enumerations = Readonly<Record<string, readonly string[]>>;
 /** How the bodies of a resource's routes speak of one member. */
 interface Written {
   readonly input: InputField<unknown>;
-  /** Some action cannot do without it. */
+  /** No body that makes or changes one can do without it. */
   readonly required: boolean;
 }
 
@@ -110,13 +111,15 @@ interface Property {
   readonly required: boolean;
 }
 
-function fieldProperty(field: Field, written: Written | undefined): Property {
+function fieldProperty(field: Field, inputs: WrittenFields): Property {
   const { name } = field;
   if (field.kind === 'link') return { name, schema: linkSchema(field), required: true };
+  const written = inputs.get(name);
   const facts = { ...field.schema, ...written?.input.schema };
   const readOnly = field.schema?.readOnly ?? written === undefined;
   const access = readOnly ? 'read' : written?.input.schema.writeOnly ? 'write' : 'both';
-  const required = readOnly ? !field.absentWhenNull : (written?.required ?? false);
+  const onlyAnswered = readOnly || inputs.size === 0;
+  const required = onlyAnswered ? !field.absentWhenNull : (written?.required ?? false);
   return { name, schema: propertySchema(field.type, facts, access), required };
 }
 
@@ -139,27 +142,31 @@ function resourceSchema(fields: readonly Field[], written: WrittenFields): Schem
   const shown = new Set(fields.map((field) => field.name));
   const onlyWritten = [...written].filter(([name]) => !shown.has(name));
   return objectSchema([
-    ...fields.map((field) => fieldProperty(field, written.get(field.name))),
+    ...fields.map((field) => fieldProperty(field, written)),
     ...onlyWritten.map(([name, facts]) => inputProperty(name, facts)),
   ]);
 }
 
-function inputsOf(route: Route): InputFields {
-  if (route.kind === 'list') return route.create?.fields ?? {};
-  return route.kind === 'item' ? (route.change?.fields ?? {}) : {};
+/** The fields of a route's body, if it takes one. */
+function inputsOf(route: ListRoute | ItemRoute): InputFields | undefined {
+  return route.kind === 'list' ? route.create?.fields : route.change?.fields;
 }
 
 /** What all routes of a component together show and take. */
 class ComponentFacts {
   readonly fields = new Map<string, Field>();
-  readonly written = new Map<string, Written>();
+  readonly #bodies: InputFields[] = [];
 
-  add(of: Resource, inputs: InputFields): void {
+  add(of: Resource, inputs: InputFields | undefined): void {
     for (const field of of.fields) if (!this.fields.has(field.name)) this.fields.set(field.name, field);
-    for (const [name, input] of Object.entries(inputs)) {
-      const known = this.written.get(name);
-      this.written.set(name, { input: known?.input ?? input, required: input.required || (known?.required ?? false) });
-    }
+    if (inputs) this.#bodies.push(inputs);
+  }
+
+  /** Where bodies speak of a member in different ways, the first one counts. */
+  get written(): WrittenFields {
+    const inputs = new Map(this.#bodies.toReversed().flatMap((body) => Object.entries(body)));
+    const isRequired = (name: string): boolean => this.#bodies.every((body) => body[name]?.required ?? false);
+    return new Map([...inputs].map(([name, input]) => [name, { input, required: isRequired(name) }]));
   }
 
   /** The names of the enumerations that its members refer to. */

@@ -91,6 +91,14 @@ export function data(name: string, type: DataType, options: DataOptions = {}): D
   };
 }
 
+/**
+ * Fields that the reference describes as if requests could set them, though no route does. The types of generated clients
+ * depend on it, so we describe them so too; what is served does not change.
+ */
+export function describedAsWritable(...fields: readonly DataField[]): readonly DataField[] {
+  return fields.map((field) => ({ ...field, schema: { ...field.schema, readOnly: false } }));
+}
+
 /** A field that holds an address. */
 export function link(name: string, to: string, options: LinkOptions = {}): LinkField {
   return { kind: 'link', name, to, ...options };

@@ -10,7 +10,16 @@
 import { type RawBuilder, sql } from 'kysely';
 import { readInstance, readWithInstance } from '../access/instances.ts';
 import type { ParameterType } from '../compute/command-line.ts';
-import { data, type Field, link, type Resource, resource } from '../hypermedia/resource.ts';
+import {
+  type DataField,
+  type DataType,
+  data,
+  describedAsWritable,
+  type Field,
+  link,
+  type Resource,
+  resource,
+} from '../hypermedia/resource.ts';
 
 /** In the order of lists. */
 export const PARAMETER_TYPES: readonly ParameterType[] = ['unextpath', 'path', 'string', 'integer', 'float', 'boolean'];
@@ -36,9 +45,11 @@ const SUMMARY = sql`json_build_object(
       'job_logs', i.job_logs)))::text`;
 
 const IDENTITY: readonly Field[] = [
-  data('title', 'string', { maxLength: 100 }),
-  data('previous_id', 'integer', { absentWhenNull: true }),
-  data('compute_resource_name', 'string', { sql: sql`c.name`, absentWhenNull: true, maxLength: 100 }),
+  ...describedAsWritable(data('title', 'string', { maxLength: 100 })),
+  data('previous_id', 'integer', { absentWhenNull: true, readOnly: true }),
+  ...describedAsWritable(
+    data('compute_resource_name', 'string', { sql: sql`c.name`, absentWhenNull: true, maxLength: 100 }),
+  ),
   data('plugin_id', 'integer'),
   data('plugin_name', 'string', { sql: sql`m.name` }),
   data('plugin_version', 'string', { sql: sql`p.version` }),
@@ -47,20 +58,24 @@ const IDENTITY: readonly Field[] = [
   data('start_date', 'date-time'),
   data('end_date', 'date-time'),
   data('output_path', 'string', { sql: sql`coalesce(o.path, '')` }),
-  data('status', 'string', { enumeration: 'PluginInstanceStatus' }),
+  data('status', 'string', { enumeration: 'PluginInstanceStatus', readOnly: true }),
   data('active', 'boolean'),
 ];
 
 const LIMITS: readonly Field[] = [
   data('owner_username', 'string', { sql: sql`u.username` }),
-  data('cpu_limit', 'integer', { description: 'Millicores.' }),
-  data('memory_limit', 'integer', { description: 'Mebibytes.' }),
-  data('number_of_workers', 'integer'),
-  data('gpu_limit', 'integer'),
-  data('size', 'integer', { sql: sql`i.size_bytes`, description: 'Bytes of all output files.' }),
+  ...describedAsWritable(
+    data('cpu_limit', 'integer', { nullable: true, description: 'Millicores.' }),
+    data('memory_limit', 'integer', { nullable: true, description: 'Mebibytes.' }),
+    data('number_of_workers', 'integer', { nullable: true }),
+    data('gpu_limit', 'integer', { nullable: true }),
+  ),
+  data('size', 'int64', { sql: sql`i.size_bytes`, description: 'Bytes of all output files.' }),
   data('error_code', 'string', { maxLength: 7 }),
-  data('deletion_status', 'string', { enumeration: 'DeletionStatusEnum' }),
+  ...describedAsWritable(data('deletion_status', 'string', { enumeration: 'DeletionStatusEnum' })),
 ];
+
+const DELETION_ERROR = describedAsWritable(data('deletion_error', 'string'));
 
 const OUTPUT_FOLDER = link('output_folder', 'filebrowser/{}/', { sql: sql`i.output_folder_id`, nullable: true });
 
@@ -77,11 +92,11 @@ export const instance = resource({
   component: 'PluginInstance',
   fields: [
     ...IDENTITY,
-    data('summary', 'string', { sql: SUMMARY, description: 'How far the job has come: JSON text.' }),
+    data('summary', 'any', { sql: SUMMARY, description: 'How far the job has come: JSON text.' }),
     data('raw', 'string', { description: 'Last answer of the compute resource: base64 of zlib-compressed JSON.' }),
     ...LIMITS,
-    data('deletion_requested_at', 'date-time', { nullable: true }),
-    data('deletion_error', 'string'),
+    ...describedAsWritable(data('deletion_requested_at', 'date-time', { nullable: true })),
+    ...DELETION_ERROR,
     link('previous', 'plugins/instances/{}/', { sql: sql`i.previous_id`, nullable: true }),
     OUTPUT_FOLDER,
     link('feed', '{}/', { sql: sql`i.feed_id` }),
@@ -99,43 +114,51 @@ export const instance = resource({
 export const instanceOfFeed = resource({
   ...INSTANCE,
   component: 'PartialPluginInstance',
-  fields: [...IDENTITY, ...LIMITS, data('deletion_error', 'string'), OUTPUT_FOLDER],
+  fields: [...IDENTITY, ...LIMITS, ...DELETION_ERROR, OUTPUT_FOLDER],
 });
 
-/** The values of all types; the type stands in the address. */
-export const parameterValue = resource({
-  name: 'parameter',
-  component: 'GenericParameter',
+const PARAMETER_VALUE = {
   from: sql`plugin_instance_parameter v join plugin_parameter q on q.id = v.plugin_parameter_id`,
   alias: 'v',
   url: 'plugins/{}/',
   urlValue: sql`q.type || '-parameter/' || v.id`,
   read: readWithInstance,
-  fields: [
-    data('param_name', 'string', { sql: sql`q.name` }),
-    data('value', 'scalar'),
-    data('type', 'string', { sql: sql`q.type`, enumeration: 'PluginParameterType' }),
-    link('plugin_inst', 'plugins/instances/{}/', { sql: sql`v.plugin_instance_id` }),
-    link('plugin_param', 'plugins/parameters/{}/', { sql: sql`v.plugin_parameter_id` }),
-  ],
+};
+
+const parameterValueFields = (...value: readonly DataField[]): readonly Field[] => [
+  data('param_name', 'string', { sql: sql`q.name` }),
+  ...value,
+  data('type', 'string', { sql: sql`q.type`, enumeration: 'PluginParameterType' }),
+  link('plugin_inst', 'plugins/instances/{}/', { sql: sql`v.plugin_instance_id` }),
+  link('plugin_param', 'plugins/parameters/{}/', { sql: sql`v.plugin_parameter_id` }),
+];
+
+/** The values of all types; the type stands in the address. */
+export const parameterValue = resource({
+  ...PARAMETER_VALUE,
+  name: 'parameter',
+  component: 'GenericParameter',
+  fields: parameterValueFields(data('value', 'scalar')),
 });
 
-const COMPONENTS: Readonly<Record<ParameterType, string>> = {
-  unextpath: 'UnextpathParameter',
-  path: 'PathParameter',
-  string: 'StrParameter',
-  integer: 'IntParameter',
-  float: 'FloatParameter',
-  boolean: 'BoolParameter',
+const DESCRIPTIONS: Readonly<Record<ParameterType, readonly [component: string, value: DataType]>> = {
+  unextpath: ['UnextpathParameter', 'string'],
+  path: ['PathParameter', 'string'],
+  string: ['StrParameter', 'string'],
+  integer: ['IntParameter', 'integer'],
+  float: ['FloatParameter', 'number'],
+  boolean: ['BoolParameter', 'boolean'],
 };
 
 export function parameterValueOf(type: ParameterType): Resource {
-  return {
-    ...parameterValue,
+  const [component, value] = DESCRIPTIONS[type];
+  return resource({
+    ...PARAMETER_VALUE,
     name: `${type} parameter`,
-    component: COMPONENTS[type],
+    component,
     where: sql`q.type = ${sql.lit(type)}`,
-  };
+    fields: parameterValueFields(...describedAsWritable(data('value', value))),
+  });
 }
 
 /** The place of each type in lists, in the order above. */

@@ -11,7 +11,7 @@
  */
 import { sql } from 'kysely';
 import { anyone } from '../access/caller.ts';
-import { data, type Field, link, resource } from '../hypermedia/resource.ts';
+import { data, describedAsWritable, type Field, link, resource } from '../hypermedia/resource.ts';
 
 const NO_STRANGERS = { hiddenFrom: ['anonymous'] } as const;
 
@@ -28,7 +28,7 @@ const COMPUTE_RESOURCE_FIELDS: readonly Field[] = [
   data('modification_date', 'date-time'),
   data('name', 'string', { maxLength: 100 }),
   data('compute_url', 'uri', { maxLength: 300, ...NO_STRANGERS }),
-  data('compute_auth_url', 'uri', { maxLength: 350, ...NO_STRANGERS }),
+  data('compute_auth_url', 'uri', { maxLength: 350, blank: true, ...NO_STRANGERS }),
   data('compute_innetwork', 'boolean'),
   data('compute_requires_copy_job', 'boolean'),
   data('compute_requires_upload_job', 'boolean'),
@@ -47,10 +47,10 @@ export const computeResource = resource({
   fields: COMPUTE_RESOURCE_FIELDS,
 });
 
-/** The same, as the administration API shows it: all that can be set, secrets masked. */
+/** The same, as the administration API shows it: all that can be set, secrets masked. One component describes both. */
 export const administeredComputeResource = resource({
   ...COMPUTE_RESOURCE,
-  component: 'AdministeredComputeResource',
+  component: 'ComputeResource',
   fields: [
     ...COMPUTE_RESOURCE_FIELDS,
     data('compute_user', 'string', { maxLength: 32 }),
@@ -69,16 +69,18 @@ export const pluginMeta = resource({
   fields: [
     data('creation_date', 'date-time'),
     data('modification_date', 'date-time'),
-    data('name', 'string', { maxLength: 100 }),
-    data('title', 'string', { maxLength: 400 }),
-    data('stars', 'integer'),
-    data('public_repo', 'uri', { maxLength: 300 }),
-    data('license', 'string', { maxLength: 50 }),
-    data('type', 'string', { enumeration: 'PluginType' }),
-    data('icon', 'uri', { maxLength: 300 }),
-    data('category', 'string', { maxLength: 100 }),
-    data('authors', 'string', { maxLength: 200 }),
-    data('documentation', 'string', { maxLength: 800 }),
+    ...describedAsWritable(
+      data('name', 'string', { maxLength: 100 }),
+      data('title', 'string', { maxLength: 400 }),
+      data('stars', 'integer'),
+      data('public_repo', 'uri', { maxLength: 300, blank: true }),
+      data('license', 'string', { maxLength: 50 }),
+      data('type', 'string', { enumeration: 'PluginType' }),
+      data('icon', 'uri', { maxLength: 300, blank: true }),
+      data('category', 'string', { maxLength: 100 }),
+      data('authors', 'string', { maxLength: 200 }),
+      data('documentation', 'string', { maxLength: 800 }),
+    ),
     link('plugins', 'plugins/metas/{}/plugins/'),
   ],
 });
@@ -95,8 +97,10 @@ export const plugin = resource({
   fields: [
     data('creation_date', 'date-time'),
     data('name', 'string', { maxLength: 100, ...ofMeta('name') }),
-    data('version', 'string', { maxLength: 10 }),
-    data('dock_image', 'string', { maxLength: 500 }),
+    ...describedAsWritable(
+      data('version', 'string', { maxLength: 10 }),
+      data('dock_image', 'string', { maxLength: 500 }),
+    ),
     data('public_repo', 'uri', { maxLength: 300, ...ofMeta('public_repo') }),
     data('icon', 'uri', { maxLength: 300, ...ofMeta('icon') }),
     data('type', 'string', { enumeration: 'PluginType', ...ofMeta('type') }),
@@ -104,20 +108,22 @@ export const plugin = resource({
     data('authors', 'string', { maxLength: 200, ...ofMeta('authors') }),
     data('title', 'string', { maxLength: 400, ...ofMeta('title') }),
     data('category', 'string', { maxLength: 100, ...ofMeta('category') }),
-    data('description', 'string', { maxLength: 2000 }),
+    ...describedAsWritable(data('description', 'string', { maxLength: 2000 })),
     data('documentation', 'string', { maxLength: 800, ...ofMeta('documentation') }),
     data('license', 'string', { maxLength: 50, ...ofMeta('license') }),
-    data('execshell', 'string', { maxLength: 50 }),
-    data('selfpath', 'string', { maxLength: 512 }),
-    data('selfexec', 'string', { maxLength: 50 }),
-    data('min_number_of_workers', 'integer'),
-    data('max_number_of_workers', 'integer'),
-    data('min_cpu_limit', 'integer', { description: 'Millicores.' }),
-    data('max_cpu_limit', 'integer', { description: 'Millicores.' }),
-    data('min_memory_limit', 'integer', { description: 'MiB.' }),
-    data('max_memory_limit', 'integer', { description: 'MiB.' }),
-    data('min_gpu_limit', 'integer'),
-    data('max_gpu_limit', 'integer'),
+    ...describedAsWritable(
+      data('execshell', 'string', { maxLength: 50 }),
+      data('selfpath', 'string', { maxLength: 512 }),
+      data('selfexec', 'string', { maxLength: 50 }),
+      data('min_number_of_workers', 'integer', { nullable: true }),
+      data('max_number_of_workers', 'integer', { nullable: true }),
+      data('min_cpu_limit', 'integer', { nullable: true, description: 'Millicores.' }),
+      data('max_cpu_limit', 'integer', { nullable: true, description: 'Millicores.' }),
+      data('min_memory_limit', 'integer', { nullable: true, description: 'MiB.' }),
+      data('max_memory_limit', 'integer', { nullable: true, description: 'MiB.' }),
+      data('min_gpu_limit', 'integer', { nullable: true }),
+      data('max_gpu_limit', 'integer', { nullable: true }),
+    ),
     data('owner_username', 'string', { nullable: true, sql: sql`o.username` }),
     link('meta', 'plugins/metas/{}/', { sql: sql`p.meta_id` }),
     link('parameters', 'plugins/{}/parameters/'),
@@ -127,6 +133,9 @@ export const plugin = resource({
   ],
 });
 
+/** The same, as the administration API describes it: with what a plugin is registered from. */
+export const administeredPlugin = { ...plugin, component: 'PluginAdmin' };
+
 export const pluginParameter = resource({
   name: 'plugin parameter',
   component: 'PluginParameter',
@@ -135,15 +144,19 @@ export const pluginParameter = resource({
   url: 'plugins/parameters/{}/',
   read: anyone,
   fields: [
-    data('name', 'string', { maxLength: 50 }),
-    data('type', 'string', { enumeration: 'PluginParameterType' }),
-    data('optional', 'boolean'),
-    data('default', 'any', { nullable: true, sql: sql`a.default_value` }),
-    data('flag', 'string', { maxLength: 52 }),
-    data('short_flag', 'string', { maxLength: 52 }),
-    data('action', 'string', { maxLength: 20 }),
-    data('help', 'string'),
-    data('ui_exposed', 'boolean'),
+    ...describedAsWritable(
+      data('name', 'string', { maxLength: 50 }),
+      data('type', 'string', { enumeration: 'PluginParameterType' }),
+      data('optional', 'boolean'),
+    ),
+    data('default', 'scalar', { nullable: true, sql: sql`a.default_value` }),
+    ...describedAsWritable(
+      data('flag', 'string', { maxLength: 52 }),
+      data('short_flag', 'string', { maxLength: 52 }),
+      data('action', 'string', { maxLength: 20 }),
+      data('help', 'string'),
+      data('ui_exposed', 'boolean'),
+    ),
     link('plugin', 'plugins/{}/', { sql: sql`a.plugin_id` }),
   ],
 });

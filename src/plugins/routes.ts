@@ -15,7 +15,14 @@ import { item, list, PUBLIC, type Route, type Search, STAFF } from '../hypermedi
 import { pluginChange, pluginCreation } from './administration.ts';
 import { computeResourceChange, computeResourceCreation, removeComputeResource } from './compute-resources.ts';
 import { type InstanceRemoval, removePlugin } from './removal.ts';
-import { administeredComputeResource, computeResource, plugin, pluginMeta, pluginParameter } from './resources.ts';
+import {
+  administeredComputeResource,
+  administeredPlugin,
+  computeResource,
+  plugin,
+  pluginMeta,
+  pluginParameter,
+} from './resources.ts';
 
 /** Objects that are related to one with the id that the filter gives. */
 const relatedTo = (name: string, related: (id: unknown) => RawBuilder<unknown>): Filter =>
@@ -157,7 +164,7 @@ const adminRoutes = (removeInstances: InstanceRemoval): readonly Route[] => [
   list({
     area: 'admin',
     path: '',
-    of: plugin,
+    of: administeredPlugin,
     access: STAFF,
     order: PLUGIN_ORDER,
     links: [
@@ -169,7 +176,7 @@ const adminRoutes = (removeInstances: InstanceRemoval): readonly Route[] => [
   item({
     area: 'admin',
     path: '{id}/',
-    of: plugin,
+    of: administeredPlugin,
     access: STAFF,
     template: ['compute_names'],
     change: pluginChange,

@@ -19,84 +19,26 @@ const CONTRACT: Readonly<Record<string, string>> = {
   svcAdminApiV1ComputeresourcesDestroy: 'delete /svc-admin/api/v1/computeresources/{id}/',
 };
 
-/** Members that are described otherwise than by the reference, by component. Whoever makes one the same takes it out here. */
-const DIFFERENCES: Readonly<Record<string, readonly string[]>> = {
-  BoolParameter: ['value'],
-  ComputeResource: [
-    'name',
-    'compute_url',
-    'compute_auth_url',
-    'compute_user',
-    'compute_password',
-    'compute_auth_token',
-    'description',
-    'max_job_exec_seconds',
-  ],
-  Feed: ['deletion_status', 'deletion_requested_at', 'deletion_error', 'folder'],
-  FileBrowserFile: ['fname'],
-  FileBrowserFolder: ['deletion_status', 'deletion_requested_at', 'deletion_error', 'parent'],
-  FileBrowserLinkFile: ['path', 'fname', 'linked_folder', 'linked_file'],
-  FloatParameter: ['value'],
-  IntParameter: ['value'],
-  PartialPluginInstance: [
-    'title',
-    'compute_resource_name',
-    'cpu_limit',
-    'memory_limit',
-    'number_of_workers',
-    'gpu_limit',
-    'size',
-    'deletion_status',
-    'deletion_error',
-    'output_folder',
-  ],
-  PathParameter: ['value'],
-  Plugin: [
-    'version',
-    'dock_image',
-    'description',
-    'execshell',
-    'selfpath',
-    'selfexec',
-    'min_number_of_workers',
-    'max_number_of_workers',
-    'min_cpu_limit',
-    'max_cpu_limit',
-    'min_memory_limit',
-    'max_memory_limit',
-    'min_gpu_limit',
-    'max_gpu_limit',
-  ],
-  PluginInstance: [
-    'previous_id',
-    'status',
-    'pipeline_id',
-    'pipeline_name',
-    'workflow_id',
-    'summary',
-    'size',
-    'deletion_status',
-    'deletion_requested_at',
-    'deletion_error',
-    'output_folder',
-    'compute_resource',
-  ],
-  PluginMeta: [
-    'name',
-    'title',
-    'stars',
-    'public_repo',
-    'license',
-    'type',
-    'icon',
-    'category',
-    'authors',
-    'documentation',
-  ],
-  PluginParameter: ['name', 'type', 'optional', 'default', 'flag', 'short_flag', 'action', 'help', 'ui_exposed'],
-  StrParameter: ['value'],
-  UnextpathParameter: ['value'],
-  UserFile: ['fname'],
+const MAY_BE_GONE = 'null when it has been removed';
+const WITH_WORKFLOWS = 'comes with workflows';
+
+/** Members that are described otherwise than by the reference, and why. Whoever makes one the same takes it out here. */
+const DIFFERENCES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  ComputeResource: { compute_user: 'the administration shows it' },
+  Feed: { folder: MAY_BE_GONE },
+  FileBrowserFolder: { parent: 'null for the root' },
+  FileBrowserLinkFile: {
+    linked_folder: 'null when the target is a file or gone',
+    linked_file: 'null when the target is a folder or gone',
+  },
+  PartialPluginInstance: { output_folder: MAY_BE_GONE },
+  PluginInstance: {
+    pipeline_id: WITH_WORKFLOWS,
+    pipeline_name: WITH_WORKFLOWS,
+    workflow_id: WITH_WORKFLOWS,
+    output_folder: MAY_BE_GONE,
+    compute_resource: MAY_BE_GONE,
+  },
 };
 
 interface Served {
@@ -184,7 +126,6 @@ describe('the description of all routes', () => {
       const parameters = parametersOf(operation);
       for (const [name, type] of Object.entries(parametersOf(other)))
         assert.equal(parameters[name], type, `${place}: ${name}`);
-      if (isNamedByContract) continue;
       const bodies = operation.requestBody?.content ?? {};
       for (const [type, body] of Object.entries(other.requestBody?.content ?? {}))
         assert.deepEqual(bodies[type], body, place);
@@ -208,6 +149,7 @@ describe('the description of all routes', () => {
       );
       if (different.length > 0) found[name] = different.map(([member]) => member);
     }
-    assert.deepEqual(found, DIFFERENCES);
+    const expected = Object.entries(DIFFERENCES).map(([name, reasons]) => [name, Object.keys(reasons)]);
+    assert.deepEqual(found, Object.fromEntries(expected));
   });
 });
