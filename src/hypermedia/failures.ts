@@ -34,6 +34,8 @@ function frameworkRefusal(code: string, request: FastifyRequest): RequestError |
   switch (code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new UnsupportedMediaType(request.headers['content-type'] ?? '', BODY_TYPES);
+    case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':
+      return new MalformedRequest(`A ${request.method} request needs a body and the header Content-Type.`);
     case 'FST_ERR_BAD_URL':
       return new MalformedRequest(
         'The address cannot be read: every % in it must begin an encoded byte of UTF-8 text, such as %20.',
