@@ -54,8 +54,22 @@ async function unlockUnclaimed({ services }: JobContext): Promise<void> {
     );
 }
 
+/**
+ * A job that was cut off at its last try gets one more, since it could not say that it had failed. One that has lost its key
+ * meanwhile is not wanted any more: it was enqueued again while it ran.
+ */
 async function unlockJobs(database: Database, workerIds: readonly string[]): Promise<void> {
-  await sql`select graphile_worker.force_unlock_workers(${[...workerIds]}::text[])`.execute(database);
+  await database.transaction().execute(async (transaction) => {
+    const { rows } = await sql<{ id: number; key: string | null }>`
+      select id, key from graphile_worker.jobs
+      where locked_by = any(${[...workerIds]}::text[]) and attempts >= max_attempts`.execute(transaction);
+    await sql`select graphile_worker.force_unlock_workers(${[...workerIds]}::text[])`.execute(transaction);
+    const idsOf = (wanted: boolean) => rows.filter(({ key }) => (key !== null) === wanted).map(({ id }) => id);
+    await sql`select graphile_worker.complete_jobs(${idsOf(false)}::bigint[])`.execute(transaction);
+    await sql`
+      select graphile_worker.reschedule_jobs(array[id], attempts => max_attempts - 1)
+      from graphile_worker.jobs where id = any(${idsOf(true)}::bigint[])`.execute(transaction);
+  });
 }
 
 /**

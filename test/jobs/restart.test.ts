@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { sql } from 'kysely';
-import { enqueueAdvance } from '../../src/database/queue.ts';
+import { enqueue, enqueueAdvance } from '../../src/database/queue.ts';
 import { loadInstance } from '../../src/instances/instance.ts';
 import { advance, STEPS } from '../../src/jobs/advance.ts';
 import { reconcile } from '../../src/jobs/reconcile.ts';
@@ -89,6 +89,28 @@ test('what a dead process was at is taken over: its locked jobs, and the program
   await bench.touch(`${await bench.outputPath(watched)}/go`);
   assert.equal((await bench.ended(watched)).status, 'finishedSuccessfully');
   assert.equal((await bench.ended(locked)).status, 'finishedSuccessfully');
+  await context.engines.close();
+});
+
+test('a job that was cut off at its last try gets one more, one that was enqueued again meanwhile is forgotten', async () => {
+  const other = await bench.anotherProcess();
+  const { database } = bench.services;
+  await other.process.recordWorkers(['worker-at-its-last']);
+  const [tried, superseded] = [{ computeResourceId: 1_000_001 }, { computeResourceId: 1_000_002 }];
+  for (const payload of [tried, superseded]) await enqueue(database, 'admit', payload);
+  await sql`update graphile_worker._private_jobs set locked_by = 'worker-at-its-last', locked_at = now(),
+    attempts = max_attempts where key in ('admit:1000001', 'admit:1000002')`.execute(database);
+  await enqueue(database, 'admit', superseded);
+  await bench.terminate(other);
+  const context = bench.context();
+  await reconcile(context);
+  const { rows } = await sql<{ key: string; tries: number }>`
+    select key, max_attempts - attempts as tries from graphile_worker.jobs
+    where key is null or key like 'admit:1000%' order by key nulls first`.execute(database);
+  assert.deepEqual(rows, [
+    { key: 'admit:1000001', tries: 1 },
+    { key: 'admit:1000002', tries: 6 },
+  ]);
   await context.engines.close();
 });
 
