@@ -118,10 +118,13 @@ function sendPage({ reply }: Exchange, page: string, status = 200): unknown {
     .send(page);
 }
 
-/** Only a path on this server is a place to go on to. */
+const OWN_PATH = /^\/(?![/\\])[^\\\p{Cc}]*$/u;
+
+/** Only a path on this server is a place to go on to; as it stands in a header, where letters of other alphabets are encoded. */
 function safeNext(next: unknown, otherwise: string): string {
-  const path = typeof next === 'string' ? next : '';
-  return /^\/(?![/\\])[^\\\p{Cc}]*$/u.test(path) ? path : otherwise;
+  if (typeof next !== 'string' || !OWN_PATH.test(next)) return otherwise;
+  const { pathname, search, hash } = new URL(next, 'http://localhost');
+  return OWN_PATH.test(pathname) ? pathname + search + hash : otherwise;
 }
 
 /** @param staffOnly the page in front of the administration lets only staff in */
