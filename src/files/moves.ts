@@ -4,6 +4,8 @@ import type { Caller } from '../access/caller.ts';
 import type { Transaction } from '../database/database.ts';
 import { invalid, invalidObject } from '../hypermedia/errors.ts';
 import type { Call } from '../hypermedia/routes.ts';
+import type { Services } from '../services.ts';
+import { AlreadyThere } from '../storage/errors.ts';
 import { changeStorage } from '../storage/intents.ts';
 import { ownAcl, type TreeObject } from './access-lists.ts';
 import { cleanPath, folderOf, isFeedFolderPath, LINK_ENDING, nameOf } from './paths.ts';
@@ -82,11 +84,9 @@ export async function moveFile(
   }
   const from = await services.database.transaction().execute((transaction) => placeOf(transaction, object));
   if (from.path === to) return;
-  const changes = object.table === 'file' ? [{ kind: 'move', from: from.path, to } as const] : [];
-  await changeStorage(services, changes, async (transaction) => {
+  await moveBytes(services, from.path, to, field, async (transaction) => {
     const now = await placeOf(transaction, object);
-    if (now.path !== from.path)
-      throw invalid(field, 'It was moved by somebody else meanwhile. Look where it is and try again.');
+    requireUnmoved(now, from, field);
     await requireTarget(transaction, caller, now, to, field);
     await ownAcl(transaction, object);
     const folder = await targetFolder(transaction, now, to, field);
@@ -95,6 +95,27 @@ export async function moveFile(
     );
     await updateLinks(transaction, now.path, to);
   });
+}
+
+/** Moves what lies at a path together with rows. @throws {InvalidFields} when something lies at the target */
+async function moveBytes(
+  services: Services,
+  from: string,
+  to: string,
+  field: string,
+  work: (transaction: Transaction) => Promise<void>,
+): Promise<void> {
+  try {
+    await changeStorage(services, [{ kind: 'move', from, to }], work);
+  } catch (error) {
+    if (error instanceof AlreadyThere) throw invalid(field, `There is something at "${to}" already.`);
+    throw error;
+  }
+}
+
+function requireUnmoved(now: Place, before: Place, field: string): void {
+  if (now.path === before.path) return;
+  throw invalid(field, 'It was moved by somebody else meanwhile. Look where it is and try again.');
 }
 
 /** Work in progress would write to the old place. @throws {InvalidFields} */
@@ -123,24 +144,38 @@ export async function moveFolder(call: Call, id: number, given: string): Promise
   const { services, caller } = call;
   const to = cleanPath(given, 'path');
   const object = { table: 'folder', id } as const;
-  const from = await services.database.transaction().execute((transaction) => placeOf(transaction, object));
-  if (from.path === to || to.startsWith(`${from.path}/`))
-    throw invalid('path', 'A folder cannot be moved to its own place or below itself.');
-  if (isFeedFolderPath(to))
-    throw invalid('path', 'Names such as feed_17 are given to the folders of feeds by the system.');
-  await changeStorage(services, [{ kind: 'move', from: from.path, to }], async (transaction) => {
+  const from = await services.database.transaction().execute(async (transaction) => {
+    const place = await placeOf(transaction, object);
+    await requireMovableFolder(transaction, caller, place, to);
+    return place;
+  });
+  await moveBytes(services, from.path, to, 'path', async (transaction) => {
     const now = await placeOf(transaction, object);
-    if (now.path !== from.path)
-      throw invalid('path', 'It was moved by somebody else meanwhile. Look where it is and try again.');
-    await requireTarget(transaction, caller, now, to, 'path');
-    if (isFixedFolder(now.path) && caller.role !== 'administrator')
-      throw invalidObject('A home folder and its folder "feeds" cannot be moved.');
-    await requireNoActiveOutput(transaction, now.path, () => invalid('path', BUSY));
+    requireUnmoved(now, from, 'path');
+    await requireMovableFolder(transaction, caller, now, to);
     await ownAcl(transaction, object);
     const parent = await targetFolder(transaction, now, to, 'path');
     await moveFolderRows(transaction, { id, path: now.path }, parent, nameOf(to));
     await updateLinks(transaction, now.path, to);
   });
+}
+
+/** @throws {InvalidFields} when the folder may not be moved, or not there */
+async function requireMovableFolder(
+  transaction: Transaction,
+  caller: Caller,
+  { path, ...place }: Place,
+  to: string,
+): Promise<void> {
+  await requireTarget(transaction, caller, { path, ...place }, to, 'path');
+  if (isFixedFolder(path) && caller.role !== 'administrator') {
+    throw invalidObject('A home folder and its folder "feeds" cannot be moved.');
+  }
+  if (to.startsWith(`${path}/`)) throw invalid('path', 'A folder cannot be moved below itself.');
+  if (isFeedFolderPath(to)) {
+    throw invalid('path', 'Names such as feed_17 are given to the folders of feeds by the system.');
+  }
+  await requireNoActiveOutput(transaction, path, () => invalid('path', BUSY));
 }
 
 interface FileChange {
