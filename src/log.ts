@@ -19,7 +19,11 @@ export function createLog(
   config: Pick<Config, 'logLevel' | 'logFormat'>,
   output: NodeJS.WriteStream = process.stdout,
 ): Log {
-  const paths = SECRET_FIELDS.flatMap((name) => [name, `*.${name}`, `*.headers.${name}`]);
+  const paths = [
+    ...SECRET_FIELDS.flatMap((name) => [name, `*.${name}`, `*.headers.${name}`]),
+    'headers["x-csrftoken"]',
+    '*.headers["x-csrftoken"]',
+  ];
   const asText = config.logFormat === 'text' || (config.logFormat === 'auto' && output.isTTY);
   const stream: DestinationStream = asText ? { write: (line) => output.write(textLine(line)) } : output;
   return pino(
