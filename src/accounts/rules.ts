@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Queries, Transaction } from '../database/database.ts';
-import { createTopFolders, createUserHome, WELCOME_TEXT } from '../files/tree.ts';
+import { createTopFolders, createUserHome, findFolder, WELCOME_TEXT } from '../files/tree.ts';
 import { putFile } from '../files/uploads.ts';
-import { InvalidFields } from '../hypermedia/errors.ts';
+import { InvalidFields, invalid } from '../hypermedia/errors.ts';
 import { hashPassword } from '../passwords.ts';
 import type { Services } from '../services.ts';
 import { revokeTokens } from './tokens.ts';
@@ -69,6 +69,9 @@ export async function createAccount(transaction: Transaction, account: NewAccoun
   const password_hash = await hashPassword(account.password);
   await lockAccounts(transaction);
   await requireUnique(transaction, { username: account.username, email: account.email });
+  // nobody comes into what somebody else has left, or prepared
+  if (await findFolder(transaction, `home/${account.username}`))
+    throw invalid('username', 'There is a home folder of this name already. Choose another name.');
   const { id } = await transaction
     .insertInto('account')
     .values({

@@ -50,10 +50,11 @@ export function parameter(name: string, type: string, more: Readonly<Record<stri
   return { name, type, optional: false, flag: `--${name}`, help: name, ...more };
 }
 
-export async function openBench(): Promise<Bench> {
+/** @param settings further variables of the configuration */
+export async function openBench(settings: Readonly<Record<string, string>> = {}): Promise<Bench> {
   const { database, connection, close } = await temporaryDatabase();
   const data = await mkdtemp('/tmp/hypercube-bench-');
-  const config = loadConfig({ HYPERCUBE_DATA: data, HYPERCUBE_ADMIN_PASSWORD: PASSWORD });
+  const config = loadConfig({ HYPERCUBE_DATA: data, HYPERCUBE_ADMIN_PASSWORD: PASSWORD, ...settings });
   const services = await openServices(config, connection, silentLog);
   const { username } = await prepareAdministrator(services);
   const app = await buildServer(services);
