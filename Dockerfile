@@ -18,7 +18,8 @@ ENV HYPERCUBE_HOST=0.0.0.0 \
   HYPERCUBE_DATA=/data \
   HYPERCUBE_ENVIRONMENT=production \
   NODE_COMPILE_CACHE=/tmp/node-compile-cache \
-  UV_THREADPOOL_SIZE=8
+  UV_THREADPOOL_SIZE=8 \
+  MALLOC_MMAP_THRESHOLD_=1048576
 
 RUN install -d -o node -g node -m 711 /data
 VOLUME /data

@@ -2,8 +2,10 @@
  * Password hashes: argon2id (RFC 9106) in the PHC string format; those of Django (PBKDF2-SHA-256) are verified, so that accounts
  * of a CUBE can move over, and replaced at log-in.
  */
-import { argon2, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type Argon2Parameters, argon2, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
+import { Limiter } from './limiter.ts';
 
 /** OWASP's recommendation for argon2id: 19 MiB, two passes, one lane. */
 const MEMORY_KIB = 19_456;
@@ -11,6 +13,9 @@ const PASSES = 2;
 const LANES = 1;
 const TAG_BYTES = 32;
 const SALT_BYTES = 16;
+
+/** More would take 19 MiB each, and the threads (UV_THREADPOOL_SIZE is 8) that reading and writing files needs. */
+const hashing = new Limiter(Math.min(availableParallelism(), 4));
 
 const argon2Async = promisify(argon2);
 const pbkdf2Async = promisify(pbkdf2);
@@ -21,9 +26,13 @@ function phc(text: Buffer): string {
 
 const PREFIX = `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$`;
 
+function argon2id(parameters: Argon2Parameters): Promise<Buffer> {
+  return hashing.run(() => argon2Async('argon2id', parameters));
+}
+
 export async function hashPassword(password: string): Promise<string> {
   const nonce = randomBytes(SALT_BYTES);
-  const tag = await argon2Async('argon2id', {
+  const tag = await argon2id({
     message: password,
     nonce,
     memory: MEMORY_KIB,
@@ -39,7 +48,7 @@ async function verifyArgon2(password: string, stored: string): Promise<boolean> 
   if (!match) return false;
   const [, memory, passes, parallelism, salt = '', expected = ''] = match;
   const wanted = Buffer.from(expected, 'base64');
-  const tag = await argon2Async('argon2id', {
+  const tag = await argon2id({
     message: password,
     nonce: Buffer.from(salt, 'base64'),
     memory: Number(memory),
