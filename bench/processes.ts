@@ -1,7 +1,7 @@
 /** The processes that are measured: the server, and the bare handlers beside it, on one PostgreSQL. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { openSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,10 +17,17 @@ export const ADMINISTRATOR = { username: 'administrator', password: 'benchmark-a
 export class Side {
   readonly url: string;
   readonly #child: ChildProcess;
+  #stopping = false;
 
-  constructor(url: string, child: ChildProcess) {
+  /** @param log what is shown when the process ends too early */
+  constructor(url: string, child: ChildProcess, log: string) {
     this.url = url;
     this.#child = child;
+    child.once('exit', (status, signal) => {
+      if (this.#stopping) return;
+      const lines = readFileSync(log, 'utf8').trimEnd().split('\n').slice(-SHOWN_LOG_LINES);
+      process.stderr.write(`${url} has ended (${signal ?? status}):\n${lines.join('\n')}\n`);
+    });
   }
 
   /** Forgets how much memory the process has used at most. Only Linux tells. */
@@ -36,6 +43,7 @@ export class Side {
   }
 
   async stop(): Promise<void> {
+    this.#stopping = true;
     if (this.#child.exitCode !== null) return;
     const ended = once(this.#child, 'exit');
     this.#child.kill('SIGTERM');
@@ -93,17 +101,19 @@ function startServer(folder: string, databaseUrl: string): Promise<Side> {
 }
 
 const START_SECONDS = 60;
+const SHOWN_LOG_LINES = 10;
 
 /** Starts a program whose standard error names its address. Its standard output, a log, goes to a file. */
 async function start(folder: string, name: string, program: readonly string[], env: NodeJS.ProcessEnv): Promise<Side> {
   const [script = '', ...rest] = program;
+  const log = join(folder, `${name}.log`);
   const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url)), ...rest], {
     env,
-    stdio: ['ignore', openSync(join(folder, `${name}.log`), 'w'), 'pipe'],
+    stdio: ['ignore', openSync(log, 'w'), 'pipe'],
   });
   if (child.stderr === null) throw new Error(`${name} has no standard error`);
   const origin = await Promise.race([originOf(child.stderr), sleep(START_SECONDS * 1000, null, { ref: false })]);
-  if (origin !== null) return new Side(origin, child);
+  if (origin !== null) return new Side(origin, child, log);
   child.kill('SIGKILL');
   throw new Error(`${name} did not start`);
 }
