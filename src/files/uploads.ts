@@ -117,7 +117,8 @@ export async function storeUpload(call: Call, { upload_path: given, fname }: Upl
 
 /** Bytes and row together. @throws {NameTaken} {AlreadyThere} */
 function placeUpload({ services, caller }: Call, content: IncomingFile, path: string): Promise<number> {
-  return changeStorage(services, [{ kind: 'put', incoming: content, path }], async (transaction) => {
+  const put = { kind: 'put', incoming: content, path, keepIfRefused: true } as const;
+  return changeStorage(services, [put], async (transaction) => {
     const folder = await ensureWritableFolder(transaction, caller, folderOf(path), 'upload_path');
     await lockFolder(transaction, folder.id);
     if (await isNameTaken(transaction, folder.id, nameOf(path))) throw new NameTaken(path);

@@ -36,9 +36,20 @@ async function takeOverFromDead({ services }: JobContext): Promise<void> {
     database,
     dead.flatMap((process) => process.workerIds),
   );
-  await storage.removeLeftovers(ids);
-  for (const id of ids) await forgetProcess(database, id);
+  const settled = await withoutIntents(database, ids);
+  await storage.removeLeftovers(settled);
+  for (const id of settled) await forgetProcess(database, id);
   log.info({ processes: ids }, 'took over from server processes that have ended without notice');
+}
+
+/** What the others left is tried again; until then their incoming files tell which bytes are theirs. */
+async function withoutIntents(database: Database, processIds: readonly number[]): Promise<number[]> {
+  const rows = await database
+    .selectFrom('storage_intent')
+    .select('process_id')
+    .where('process_id', 'in', processIds)
+    .execute();
+  return processIds.filter((id) => !rows.some((row) => row.process_id === id));
 }
 
 /** Unlocks the jobs of workers that no process has recorded: it died just after it had taken its first ones. */

@@ -43,7 +43,7 @@ export class FilesystemStorage implements Storage {
     return readFile(this.#incomingPath(incoming.key));
   }
 
-  async discard(incoming: IncomingFile): Promise<void> {
+  async discard(incoming: Pick<IncomingFile, 'key'>): Promise<void> {
     await unlinkIfThere(this.#incomingPath(incoming.key));
   }
 
@@ -57,13 +57,10 @@ export class FilesystemStorage implements Storage {
   }
 
   async takeBack(incomingKey: string, path: string): Promise<void> {
-    const incoming = this.#incomingPath(incomingKey);
     await using at = await this.#locate(path);
-    if (at !== null && (await isSameFile(incoming, at.entry))) {
-      await unlinkIfThere(at.entry);
-      await at.folder.flush();
-    }
-    await unlinkIfThere(incoming);
+    if (at === null || !(await isSameFile(this.#incomingPath(incomingKey), at.entry))) return;
+    await unlinkIfThere(at.entry);
+    await at.folder.flush();
   }
 
   async read(path: string, range?: ByteRange): Promise<Readable> {

@@ -37,7 +37,13 @@ import type { IncomingFile, Storage } from './storage.ts';
 
 /** A change of storage; `path`, `from` and `to` are storage paths. */
 export type StorageChange =
-  | { readonly kind: 'put'; readonly incoming: IncomingFile; readonly path: string }
+  | {
+      readonly kind: 'put';
+      readonly incoming: IncomingFile;
+      readonly path: string;
+      /** Whether the incoming file stays when nothing is changed, so that the caller can try another path. Default: it is forgotten. */
+      readonly keepIfRefused?: boolean;
+    }
   | { readonly kind: 'move'; readonly from: string; readonly to: string }
   | { readonly kind: 'remove'; readonly path: string };
 
@@ -70,19 +76,33 @@ export async function changeStorage<T>(
   const { database, storage } = context;
   await requireFreeTargets(storage, changes);
   const intents = await note(context, changes);
+  let isDone = false;
   try {
-    return await database.transaction().execute(async (transaction) => {
+    const answer = await database.transaction().execute(async (transaction) => {
       await claim(transaction, intents);
       const result = await work(transaction);
       for (const change of changes) await carryOut(storage, change, intents.get(change));
       await conclude(transaction, intents);
       return result;
     });
+    isDone = true;
+    return answer;
   } finally {
     const isSettled = await settleOwn(context, intents);
-    // An incoming name tells which bytes are its own: it stays as long as there is something to settle.
-    for (const change of changes) if (isSettled && change.kind === 'put') await storage.discard(change.incoming);
+    for (const change of changes) {
+      if (change.kind !== 'put') continue;
+      if (!isSettled) neededToSettle.add(change.incoming);
+      if (isDone || !change.keepIfRefused) await discardIncoming(storage, change.incoming);
+    }
   }
+}
+
+/** By the name of an incoming file its bytes are known: these stay for whoever settles what this process could not. */
+const neededToSettle = new WeakSet<IncomingFile>();
+
+/** Forgets an incoming file, unless it is needed to settle a change. */
+export async function discardIncoming(storage: Storage, incoming: IncomingFile): Promise<void> {
+  if (!neededToSettle.has(incoming)) await storage.discard(incoming);
 }
 
 /**
@@ -110,7 +130,8 @@ export async function recoverIntents(
   let settled = 0;
   for (const { id } of abandoned) {
     try {
-      await settle(database, storage, id);
+      const incomingKey = await settle(database, storage, id);
+      if (incomingKey !== null) await storage.discard({ key: incomingKey });
       settled += 1;
     } catch (error) {
       log.error({ err: error, intent: id }, 'a change of storage that was interrupted could not be settled');
@@ -192,25 +213,26 @@ async function settleOwn({ database, storage, log }: StorageContext, intents: No
   }
 }
 
-/** Ends an intent that no transaction holds any more. */
-async function settle(database: Database, storage: Storage, id: number): Promise<void> {
-  const committedRemoval = await database.transaction().execute(async (transaction) => {
-    const intent = await transaction
+/** Ends an intent that no transaction holds any more. Answers the key of the incoming file that was not put, if any. */
+async function settle(database: Database, storage: Storage, id: number): Promise<string | null> {
+  const intent = await database.transaction().execute(async (transaction) => {
+    const found = await transaction
       .selectFrom('storage_intent')
       .select(['id', 'kind', 'from_path', 'to_path'])
       .where('id', '=', id)
       .forUpdate()
       .executeTakeFirst();
-    if (intent === undefined) return null;
-    if (intent.to_path === null) return intent.from_path;
-    await undo(transaction, storage, intent);
+    if (found === undefined || found.to_path === null) return found;
+    await undo(transaction, storage, found);
     await transaction.deleteFrom('storage_intent').where('id', '=', id).execute();
-    return null;
+    return found;
   });
-  if (committedRemoval === null) return;
+  if (intent === undefined || intent.from_path === null) return null;
+  if (intent.to_path !== null) return intent.kind === 'put' ? intent.from_path : null;
   // Outside of a transaction: it may take long, and it may be done twice.
-  await storage.remove(committedRemoval);
+  await storage.remove(intent.from_path);
   await database.deleteFrom('storage_intent').where('id', '=', id).execute();
+  return null;
 }
 
 async function undo(transaction: Transaction, storage: Storage, intent: Intent): Promise<void> {

@@ -36,13 +36,13 @@ export interface Storage {
   /** Content of an incoming file, for small ones. */
   readIncoming(incoming: IncomingFile): Promise<Buffer>;
   /** Forgets an incoming file; does nothing to bytes that have been placed. */
-  discard(incoming: IncomingFile): Promise<void>;
+  discard(incoming: Pick<IncomingFile, 'key'>): Promise<void>;
   /** Gives an incoming file its place; never overwrites. @throws {AlreadyThere} */
   place(incoming: IncomingFile, path: string): Promise<void>;
   /** As `place`, but until the incoming file is discarded it can be taken back, also by another process. @throws {AlreadyThere} */
   placeTentatively(incoming: IncomingFile, path: string): Promise<void>;
   /**
-   * Undoes `placeTentatively`, whether or not it was done, and forgets the incoming file. Other bytes at the path stay.
+   * Undoes `placeTentatively`, whether or not it was done. The incoming file stays, and so do other bytes at the path.
    * @param incomingKey key of an incoming file, perhaps of a dead process
    */
   takeBack(incomingKey: string, path: string): Promise<void>;

@@ -224,6 +224,7 @@ describe('storage in a directory', () => {
       assert.equal(await storage.exists('mine/a'), false);
       await storage.takeBack(file.key, 'mine/other');
       assert.equal(await text(await storage.read('mine/other')), 'other');
+      await storage.discard(file);
       assert.deepEqual(await incoming(), []);
     });
   });

@@ -8,10 +8,11 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { findDeadProcesses, forgetProcess, ServerProcess } from '../../src/database/processes.ts';
 import { AlreadyThere } from '../../src/storage/errors.ts';
 import { FilesystemStorage } from '../../src/storage/filesystem.ts';
-import { changeStorage, recoverIntents, type StorageContext } from '../../src/storage/intents.ts';
+import { changeStorage, discardIncoming, recoverIntents, type StorageContext } from '../../src/storage/intents.ts';
 import { silentLog, type TemporaryDatabase, temporaryDatabase } from '../helpers/postgres.ts';
 
 const DYING = join(import.meta.dirname, 'dying.ts');
@@ -212,6 +213,35 @@ describe('changing rows and storage together', () => {
     await recovery;
     assert.deepEqual(await stored(), [...OLD, 'home/new']);
     assert.equal(await groups(), 1);
+    await nothingIsLeft();
+  });
+
+  it('keeps an incoming file that has no place yet for whoever wants to try another path', async () => {
+    const incoming = await storage.receive(Readable.from([Buffer.from('new')]));
+    const put = { kind: 'put', incoming, path: 'home/folder/a', keepIfRefused: true } as const;
+    await assert.rejects(changeStorage(context, [put], insertGroup), AlreadyThere);
+    await changeStorage(context, [{ ...put, path: 'home/folder/other' }], insertGroup);
+    assert.equal(await text(await storage.read('home/folder/other')), 'new');
+    await nothingIsLeft();
+  });
+
+  it('keeps what tells which bytes are to be taken back, until they are', async () => {
+    const incoming = await storage.receive(Readable.from([Buffer.from('new')]));
+    const takeBack = storage.takeBack.bind(storage);
+    storage.takeBack = () => Promise.reject(new Error('the disk does not answer'));
+    const cutOff = changeStorage(context, [{ kind: 'put', incoming, path: 'home/new' }], async (transaction) => {
+      // a failure after the bytes were placed, as when the database goes at the commit
+      await transaction.insertInto('account_group').values({ name: 'one' }).execute();
+      await sql`create temporary table broken (n integer check (n > 0) , unique (n) deferrable initially deferred)
+        on commit drop`.execute(transaction);
+      await sql`insert into broken values (1), (1)`.execute(transaction);
+    });
+    await assert.rejects(cutOff, /unique/);
+    await discardIncoming(storage, incoming);
+    assert.deepEqual(await stored(), [...OLD, 'home/new']);
+    storage.takeBack = takeBack;
+    assert.equal(await recoverIntents(context, [living.id]), 1);
+    assert.deepEqual(await stored(), OLD);
     await nothingIsLeft();
   });
 
