@@ -1,7 +1,9 @@
 /** Connections to a container engine (Docker, or Podman through the same interface), and what its errors mean. */
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
+import type { DockerOptions } from 'dockerode';
 import { ServiceRefused, ServiceUnreachable } from './errors.ts';
 
 export type EngineAddress =
@@ -26,8 +28,16 @@ export function connect(computeUrl: string): Docker {
   const address = /^docker:(\/\/)?$/.test(computeUrl) ? findEngine() : parseEngineAddress(computeUrl);
   if (address === null) throw new ServiceRefused(`"${computeUrl}" names no container engine`);
   return address.kind === 'socket'
-    ? new Docker({ socketPath: address.path })
-    : new Docker({ protocol: 'http', host: address.host, port: address.port });
+    ? open({ socketPath: address.path })
+    : open({ protocol: 'http', host: address.host, port: address.port });
+}
+
+const load = createRequire(import.meta.url);
+
+/** Servers without containers start faster, and in less memory, without the library and the 150 modules that it brings. */
+function open(options: DockerOptions): Docker {
+  const Client: typeof Docker = load('dockerode');
+  return new Client(options);
 }
 
 function findEngine(): EngineAddress {

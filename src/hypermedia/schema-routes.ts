@@ -1,7 +1,6 @@
 /** `/schema/`: the API description for programs, and two viewers for people (`wire.md` section 12). */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { stringify } from 'yaml';
 import { type Exchange, queryOf } from './dispatch.ts';
 import { NotFound, RequestError } from './errors.ts';
 import { escapeHtml, PAGE_SECURITY_POLICY } from './html.ts';
@@ -40,7 +39,8 @@ function chooseForm({ request }: Exchange): Form {
 }
 
 /** Parts that repeat are written out, because readers of OpenAPI need not know YAML's anchors. */
-function toYaml(value: unknown): string {
+async function toYaml(value: unknown): Promise<string> {
+  const { stringify } = await import('yaml');
   return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
 }
 
@@ -65,11 +65,11 @@ class Description {
   }
 
   /** @param kind of text, to find it again */
-  text(kind: 'json' | 'yaml' | 'page'): Buffer {
+  async text(kind: 'json' | 'yaml' | 'page'): Promise<Buffer> {
     const known = this.#texts.get(kind);
     if (known !== undefined) return known;
     const write = { json: toJson, yaml: toYaml, page: renderReference }[kind];
-    const made = Buffer.from(write(this.document));
+    const made = Buffer.from(await write(this.document));
     this.#texts.set(kind, made);
     return made;
   }
@@ -91,13 +91,13 @@ function schemaRoute(description: Description): SpecialRoute {
       const kind = isJson(form) ? 'json' : 'yaml';
       const { title } = description.document.info;
       reply.header('content-disposition', `inline; filename="${title}.${kind}"`);
-      return reply.header('content-type', form).send(description.text(kind));
+      return reply.header('content-type', form).send(await description.text(kind));
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       return reply
         .code(error.status)
         .header('content-type', FORMS[0])
-        .send(Buffer.from(toYaml(error.body())));
+        .send(Buffer.from(await toYaml(error.body())));
     }
   };
   return special({
@@ -197,7 +197,7 @@ export function schemaRoutes({ describe, setCsrfCookie }: SchemaRouteOptions): r
     viewer('redoc/', 'The description as one page', async ({ reply }) =>
       reply
         .headers({ 'content-type': HTML_TYPE, 'content-security-policy': PAGE_SECURITY_POLICY })
-        .send(description.text('page')),
+        .send(await description.text('page')),
     ),
   ];
 }
