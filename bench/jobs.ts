@@ -7,7 +7,7 @@ import { findContainerEngine } from '../src/commands/demo/container-engine.ts';
 import { inTurn, median } from './load.ts';
 import { ADMINISTRATOR, type World } from './processes.ts';
 import type { Row } from './report.ts';
-import { addPlugin, EXAMPLE_PLUGIN, type Instance, logIn, runCopy, USER, uploadText } from './seed.ts';
+import { addPlugin, EXAMPLE_PLUGIN, type Instance, logIn, runCopy, signUp, uploadText } from './seed.ts';
 
 const run = promisify(execFile);
 const FILES = 100;
@@ -15,7 +15,8 @@ const COPIES = 7;
 const POLL_MILLISECONDS = 10;
 const IMAGES = process.env.BENCH_IMAGE ? [process.env.BENCH_IMAGE] : ['localhost/busybox:1', 'busybox:1', 'busybox'];
 const SHELL = 'env';
-const INPUT = `home/${USER.username}/uploads/hundred`;
+const USERNAME = 'runner';
+const INPUT = `home/${USERNAME}/uploads/hundred`;
 
 /** Starts an instance and looks at it until it has ended. @returns seconds */
 async function timed(client: Client, start: () => Promise<Instance>): Promise<number> {
@@ -30,7 +31,7 @@ async function timed(client: Client, start: () => Promise<Instance>): Promise<nu
 }
 
 export async function measureJobs({ server }: World): Promise<Row[]> {
-  const { client } = await logIn(server.url, USER);
+  const { client } = await signUp(server.url, USERNAME);
   for (let index = 0; index < FILES; index += 1) await uploadText(client, `${INPUT}/${index}.txt`);
   const seconds: number[] = [];
   for (let count = 0; count < COPIES; count += 1) seconds.push(await timed(client, () => runCopy(client, [INPUT])));

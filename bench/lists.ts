@@ -2,7 +2,7 @@
 import { compare, type Load } from './load.ts';
 import type { World } from './processes.ts';
 import type { Row } from './report.ts';
-import { type Seeded, USER } from './seed.ts';
+import { type Seeded, seed, USER } from './seed.ts';
 
 interface Case {
   readonly what: string;
@@ -44,7 +44,9 @@ function casesOf({ userId, feedIds }: Seeded): readonly Case[] {
 const COLLECTION_JSON = 'application/vnd.collection+json';
 const JSON_TYPE = 'application/json';
 
-export async function measureLists({ server, bare }: World, seeded: Seeded): Promise<Row[]> {
+export async function measureLists({ server, bare }: World): Promise<Row[]> {
+  process.stderr.write('filling the server\n');
+  const seeded = await seed(server.url);
   const rows: Row[] = [];
   for (const { what, method, ours, bare: path, body, next } of casesOf(seeded)) {
     const side = (url: string, target: string, accept: string): Load => ({

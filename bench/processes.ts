@@ -107,10 +107,14 @@ const SHOWN_LOG_LINES = 10;
 async function start(folder: string, name: string, program: readonly string[], env: NodeJS.ProcessEnv): Promise<Side> {
   const [script = '', ...rest] = program;
   const log = join(folder, `${name}.log`);
-  const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url)), ...rest], {
-    env,
-    stdio: ['ignore', openSync(log, 'w'), 'pipe'],
-  });
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, fileURLToPath(new URL(script, import.meta.url)), ...rest],
+    {
+      env,
+      stdio: ['ignore', openSync(log, 'w'), 'pipe'],
+    },
+  );
   if (child.stderr === null) throw new Error(`${name} has no standard error`);
   const origin = await Promise.race([originOf(child.stderr), sleep(START_SECONDS * 1000, null, { ref: false })]);
   if (origin !== null) return new Side(origin, child, log);

@@ -17,7 +17,12 @@ export function clientOf(baseUrl: string): Client {
   return new Client({ baseUrl, signal: new AbortController().signal });
 }
 
-export async function logIn(baseUrl: string, account: typeof USER): Promise<{ client: Client; authorization: string }> {
+export interface LoggedIn {
+  readonly client: Client;
+  readonly authorization: string;
+}
+
+export async function logIn(baseUrl: string, account: typeof USER): Promise<LoggedIn> {
   const client = clientOf(baseUrl);
   const { token } = await client.post<{ token: string }>('/api/v1/auth-token/', { ...account });
   const authorization = `Token ${token}`;
@@ -64,6 +69,12 @@ export async function seed(baseUrl: string): Promise<Seeded> {
 async function createUser(baseUrl: string, username: string): Promise<number> {
   const account = { ...USER, username, email: `${username}@example.org` };
   return (await clientOf(baseUrl).post<{ id: number }>('/api/v1/users/', account)).id;
+}
+
+/** A new account that owns nothing yet. */
+export async function signUp(baseUrl: string, username: string): Promise<LoggedIn> {
+  await createUser(baseUrl, username);
+  return logIn(baseUrl, { ...USER, username });
 }
 
 export const EXAMPLE_PLUGIN = {

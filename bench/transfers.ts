@@ -5,12 +5,13 @@ import { text } from 'node:stream/consumers';
 import { inTurn, median } from './load.ts';
 import type { World } from './processes.ts';
 import type { Row } from './report.ts';
-import { type Seeded, USER } from './seed.ts';
+import { signUp } from './seed.ts';
 
 const MEBIBYTE = 2 ** 20;
 const FILE_BYTES = Number(process.env.BENCH_FILE_BYTES ?? 1024 * MEBIBYTE);
 const PIECE = Buffer.alloc(MEBIBYTE, 'medical images compress badly, hashes do not care ');
 const BOUNDARY = 'boundary-of-the-benchmark';
+const USERNAME = 'sender';
 const MEMORY_AIM = '< 250 MB';
 
 /** Sends a file of `FILE_BYTES` as a multipart form. @returns the answer and the seconds until it came */
@@ -75,9 +76,10 @@ function speedRow(what: string, seconds: { ours: number[]; bare: number[] }, aim
   };
 }
 
-export async function measureTransfers({ server, bare }: World, { authorization }: Seeded): Promise<Row[]> {
+export async function measureTransfers({ server, bare }: World): Promise<Row[]> {
+  const { authorization } = await signUp(server.url, USERNAME);
   await server.resetPeakMemory();
-  const folder = `home/${USER.username}/uploads/large`;
+  const folder = `home/${USERNAME}/uploads`;
   const links: string[] = [];
   const uploads = await inTurn(
     async () => {
