@@ -1,5 +1,4 @@
 /** Running what changes things: read the body, check it, do the work in one transaction, then what follows from it. */
-import { discardIncoming } from '../storage/intents.ts';
 import type { IncomingFile } from '../storage/storage.ts';
 import { BODY_TYPES, type BodyOptions, readBody } from './body.ts';
 import { type Exchange, requireFormCsrfProof } from './dispatch.ts';
@@ -29,7 +28,7 @@ export async function withBody<R>(
     requireFormCsrfProof(exchange, body.members.csrfmiddlewaretoken);
     return await work(body);
   } finally {
-    for (const file of received) await discardIncoming(options.storage, file);
+    for (const file of received) await options.storage.discard(file);
   }
 }
 

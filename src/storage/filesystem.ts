@@ -22,6 +22,8 @@ const CANNOT_LINK = ['EXDEV', 'EMLINK', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSY
 export class FilesystemStorage implements Storage {
   readonly #root: string;
   readonly #processId: number;
+  /** Keys of incoming files. */
+  readonly #retained = new Set<string>();
 
   private constructor(root: string, processId: number) {
     this.#root = root;
@@ -44,7 +46,11 @@ export class FilesystemStorage implements Storage {
   }
 
   async discard(incoming: Pick<IncomingFile, 'key'>): Promise<void> {
-    await unlinkIfThere(this.#incomingPath(incoming.key));
+    if (!this.#retained.has(incoming.key)) await unlinkIfThere(this.#incomingPath(incoming.key));
+  }
+
+  retain(incoming: Pick<IncomingFile, 'key'>): void {
+    this.#retained.add(incoming.key);
   }
 
   async place(incoming: IncomingFile, path: string): Promise<void> {

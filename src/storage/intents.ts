@@ -91,18 +91,11 @@ export async function changeStorage<T>(
     const isSettled = await settleOwn(context, intents);
     for (const change of changes) {
       if (change.kind !== 'put') continue;
-      if (!isSettled) neededToSettle.add(change.incoming);
-      if (isDone || !change.keepIfRefused) await discardIncoming(storage, change.incoming);
+      // By an incoming file its bytes are known, which whoever takes over from this process has to take back.
+      if (!isSettled) storage.retain(change.incoming);
+      if (isDone || !change.keepIfRefused) await storage.discard(change.incoming);
     }
   }
-}
-
-/** By the name of an incoming file its bytes are known: these stay for whoever settles what this process could not. */
-const neededToSettle = new WeakSet<IncomingFile>();
-
-/** Forgets an incoming file, unless it is needed to settle a change. */
-export async function discardIncoming(storage: Storage, incoming: IncomingFile): Promise<void> {
-  if (!neededToSettle.has(incoming)) await storage.discard(incoming);
 }
 
 /**

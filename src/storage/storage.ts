@@ -37,6 +37,8 @@ export interface Storage {
   readIncoming(incoming: IncomingFile): Promise<Buffer>;
   /** Forgets an incoming file; does nothing to bytes that have been placed. */
   discard(incoming: Pick<IncomingFile, 'key'>): Promise<void>;
+  /** From now on this process does not forget the incoming file any more, whoever asks for it. */
+  retain(incoming: Pick<IncomingFile, 'key'>): void;
   /** Gives an incoming file its place; never overwrites. @throws {AlreadyThere} */
   place(incoming: IncomingFile, path: string): Promise<void>;
   /** As `place`, but until the incoming file is discarded it can be taken back, also by another process. @throws {AlreadyThere} */
