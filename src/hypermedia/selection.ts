@@ -1,6 +1,6 @@
-/** The SQL of lists, searches and items, made from their declarations once for each role. */
+/** The SQL of lists, searches and items, made from their declarations once for each role that asks. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { type Caller, ROLES, type Role, type Rule } from '../access/caller.ts';
+import type { Caller, Role, Rule } from '../access/caller.ts';
 import { type FieldErrors, Forbidden, InvalidFields, NotAuthenticated, NotFound } from './errors.ts';
 import type { Filter } from './filters.ts';
 import type { Page } from './paging.ts';
@@ -24,31 +24,41 @@ import {
 
 /** One object that a caller may see, or why not. */
 export class ItemSelection {
+  readonly #database: Kysely<never>;
   readonly #of: Resource;
-  readonly #statements: ReadonlyMap<Role, Statement>;
+  readonly #rule: Rule;
+  readonly #statements = new Map<Role, Statement>();
 
-  /** @param rule what the caller must be allowed besides reading @param byPath name of the id among the values */
+  /** @param rule what the caller must be allowed; null: reading */
   constructor(database: Kysely<never>, of: Resource, rule: Rule | null) {
+    this.#database = database;
     this.#of = of;
-    const statementFor = (role: Role): Statement => {
-      const caller = callerSql(role);
-      const columns = fieldsFor(of, role).map((field) => sql`${fieldSql(of, field, caller)} as ${sql.id(field.name)}`);
-      const allowed = (rule ?? of.read)(of.alias, caller);
-      const conditions = [sql`${of.id} = ${pathParameter('id')}`, ...(of.where ? [of.where] : [])];
-      return new Statement(
-        database,
-        sql`select ${sql.join(columns)}, (${allowed}) as "#allowed" from ${of.from} where ${allOf(conditions)}`,
-      );
-    };
-    this.#statements = new Map(ROLES.map((role) => [role, statementFor(role)]));
+    this.#rule = rule ?? of.read;
   }
 
   /** @throws {NotFound} {NotAuthenticated} {Forbidden} */
   async find(connection: Queryable, caller: Caller, id: number): Promise<Row> {
-    const [row] = (await this.#statements.get(caller.role)?.rows(connection, { ...callerValues(caller), id })) ?? [];
+    const [row] = await this.#statement(caller.role).rows(connection, { ...callerValues(caller), id });
     if (row === undefined) throw new NotFound(this.#of.name);
     if (row['#allowed'] !== true) throw caller.role === 'anonymous' ? new NotAuthenticated() : new Forbidden();
     return row;
+  }
+
+  #statement(role: Role): Statement {
+    const known = this.#statements.get(role);
+    if (known !== undefined) return known;
+    const made = new Statement(this.#database, this.#query(role));
+    this.#statements.set(role, made);
+    return made;
+  }
+
+  #query(role: Role): RawBuilder<unknown> {
+    const of = this.#of;
+    const caller = callerSql(role);
+    const columns = fieldsFor(of, role).map((field) => sql`${fieldSql(of, field, caller)} as ${sql.id(field.name)}`);
+    const allowed = this.#rule(of.alias, caller);
+    const conditions = [sql`${of.id} = ${pathParameter('id')}`, ...(of.where ? [of.where] : [])];
+    return sql`select ${sql.join(columns)}, (${allowed}) as "#allowed" from ${of.from} where ${allOf(conditions)}`;
   }
 }
 
