@@ -25,6 +25,10 @@ export class Shutdown {
     this.requested = promise;
     this.#request = resolve;
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => this.#onSignal(signal));
+    // as when a library loses its connection to the database: stop in order, and let the next start go on
+    process.on('unhandledRejection', (reason) =>
+      this.fail(reason instanceof Error ? reason : new Error(String(reason))),
+    );
   }
 
   /** Ends the process with status 1, in order as far as it goes. */
