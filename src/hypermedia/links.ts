@@ -25,5 +25,6 @@ export class Links {
 
 /** Puts values, such as the numbers of the present path, into a template such as `groups/{id}/users/`. */
 export function fillPath(template: string, values: Readonly<Record<string, unknown>>): string {
+  if (!template.includes('{')) return template;
   return template.replace(/\{(\w+)\}/g, (_whole, name: string) => String(values[name] ?? ''));
 }

@@ -23,43 +23,58 @@ interface FieldWriter {
   readonly key: string;
   /** `{"name":"…","value":` or `{"rel":"…","href":` */
   readonly open: string;
+  /** Of a link: what stands around its value, `"http://…/` and `/"`. */
   readonly before: string;
   readonly after: string;
 }
 
-function writerOf(field: Field): FieldWriter {
+/** One string in one piece, so that whatever is made from it has few pieces to put together. */
+function joined(...parts: readonly string[]): string {
+  return parts.join('');
+}
+
+function writerOf(field: Field, links: Links): FieldWriter {
   const name = JSON.stringify(field.name);
   const [before = '', after = ''] = field.kind === 'link' ? field.to.split('{}') : [];
-  const open = field.kind === 'link' ? `{"rel":${name},"href":` : `{"name":${name},"value":`;
-  return { field, key: `${name}:`, open, before, after };
+  const [kind, content] = field.kind === 'link' ? ['rel', 'href'] : ['name', 'value'];
+  return {
+    field,
+    key: joined(name, ':'),
+    open: joined('{"', kind, '":', name, ',"', content, '":'),
+    before: joined('"', links.to(before)),
+    after: joined(after, '"'),
+  };
 }
 
 /** A link's value as text: numbers need no escaping; names appear as they are, but for what would end the path or mean another character. */
-function address(writer: FieldWriter, value: unknown, links: Links): string {
-  const before = links.to(writer.before);
-  if (typeof value === 'number') return `"${before}${value}${writer.after}"`;
+function address({ before, after }: FieldWriter, value: unknown): string {
+  if (typeof value === 'number') return before + value + after;
   const escaped = String(value).replace(/[%?#]/g, encodeURIComponent);
-  return JSON.stringify(before + escaped + writer.after);
+  return before + JSON.stringify(escaped).slice(1, -1) + after;
 }
 
-function addresses(field: LinkField, value: unknown): readonly unknown[] {
-  if (field.many) return Array.isArray(value) ? value : [];
-  return value === null || value === undefined ? [] : [value];
+/** One for each value; none where there is nothing to lead to. */
+function addresses(writer: FieldWriter, field: LinkField, value: unknown): readonly string[] {
+  if (field.many) return Array.isArray(value) ? value.map((one) => address(writer, one)) : [];
+  return value === null || value === undefined ? [] : [address(writer, value)];
 }
 
 export class Shape {
-  readonly #writers: readonly FieldWriter[];
+  readonly #fields: readonly Field[];
+  readonly #writers = new WeakMap<Links, readonly FieldWriter[]>();
 
   constructor(of: Resource, role: Role) {
-    this.#writers = fieldsFor(of, role).map(writerOf);
+    this.#fields = fieldsFor(of, role);
   }
 
   /** The members of the flat JSON object, without braces. */
   members(row: Row, links: Links): string {
     let text = '';
-    for (const writer of this.#writers) {
-      const member = this.#member(writer, row[writer.field.name], links);
-      if (member !== null) text += text === '' ? member : `,${member}`;
+    for (const writer of this.#writersFor(links)) {
+      const { field, key } = writer;
+      const value = row[field.name];
+      if (field.kind === 'data' && field.absentWhenNull && value === null) continue;
+      text += (text === '' ? key : `,${key}`) + this.#value(writer, value);
     }
     return text;
   }
@@ -70,28 +85,37 @@ export class Shape {
 
   /** An item of Collection+JSON: `url` is its `href`, links apart from data, links that lead nowhere left out. */
   collectionItem(row: Row, links: Links): string {
-    const data: string[] = [];
-    const relations: string[] = [];
+    let data = '';
+    let relations = '';
     let href = '';
-    for (const writer of this.#writers) {
-      const { field } = writer;
+    for (const writer of this.#writersFor(links)) {
+      const { field, open } = writer;
       const value = row[field.name];
-      if (field.name === 'url') href = `,"href":${address(writer, value, links)}`;
-      else if (field.kind === 'link')
-        for (const one of addresses(field, value)) relations.push(`${writer.open}${address(writer, one, links)}}`);
-      else if (!(field.absentWhenNull && value === null)) data.push(`${writer.open}${encode(value)}}`);
+      if (field.kind === 'data') {
+        if (field.absentWhenNull && value === null) continue;
+        data += `${data === '' ? open : `,${open}`}${encode(value)}}`;
+      } else if (field.name === 'url') {
+        href = `,"href":${address(writer, value)}`;
+      } else {
+        for (const one of addresses(writer, field, value))
+          relations += `${relations === '' ? open : `,${open}`}${one}}`;
+      }
     }
-    const linkMember = relations.length > 0 ? `,"links":[${relations.join(',')}]` : '';
-    return `{"data":[${data.join(',')}]${href}${linkMember}}`;
+    return `{"data":[${data}]${href}${relations === '' ? '' : `,"links":[${relations}]`}}`;
   }
 
-  #member(writer: FieldWriter, value: unknown, links: Links): string | null {
-    const { field, key } = writer;
-    if (field.kind === 'data') return field.absentWhenNull && value === null ? null : key + encode(value);
-    if (field.many)
-      return `${key}[${addresses(field, value)
-        .map((one) => address(writer, one, links))
-        .join(',')}]`;
-    return key + (value === null || value === undefined ? 'null' : address(writer, value, links));
+  #value(writer: FieldWriter, value: unknown): string {
+    const { field } = writer;
+    if (field.kind === 'data') return encode(value);
+    const found = addresses(writer, field, value);
+    return field.many ? `[${found.join(',')}]` : (found[0] ?? 'null');
+  }
+
+  #writersFor(links: Links): readonly FieldWriter[] {
+    const known = this.#writers.get(links);
+    if (known !== undefined) return known;
+    const made = this.#fields.map((field) => writerOf(field, links));
+    this.#writers.set(links, made);
+    return made;
   }
 }
