@@ -14,6 +14,8 @@ export class Turns {
   /** Instances at work in this process; true: somebody came meanwhile, so that the work is done again. */
   readonly #running = new Map<number, boolean>();
   #client: Promise<PoolClient> | null = null;
+  /** The session that has not been given up. */
+  #held: PoolClient | null = null;
   /** The last statement on the session, which takes one at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -56,8 +58,15 @@ export class Turns {
   /** Ends the session that holds the locks. */
   async close(): Promise<void> {
     const client = await this.#client;
+    if (client !== null) this.#drop(client);
+  }
+
+  /** Gives a session up, once: an ended one may tell of errors afterwards. */
+  #drop(client: PoolClient): void {
+    if (this.#held !== client) return;
+    this.#held = null;
     this.#client = null;
-    client?.release(true);
+    client.release(true);
   }
 
   async #lock(instanceId: number): Promise<boolean> {
@@ -93,10 +102,8 @@ export class Turns {
   async #connect(): Promise<PoolClient> {
     try {
       const client = await this.#pool.connect();
-      client.on('error', () => {
-        this.#client = null;
-        client.release(true);
-      });
+      this.#held = client;
+      client.on('error', () => this.#drop(client));
       return client;
     } catch (error) {
       this.#client = null;
