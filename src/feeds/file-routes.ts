@@ -2,16 +2,16 @@
 import { sql } from 'kysely';
 import { inMemberFeeds } from '../access/feeds.ts';
 import { downloadRoute } from '../files/download-route.ts';
-import { oneOfEachFolder } from '../files/name-filters.ts';
+import { beginningOfPath, exactPath, oneOfEachFolder } from '../files/name-filters.ts';
 import { FNAME } from '../files/resources.ts';
-import { contains, equalNumber, exactly, type Filter, since, startsWith, until } from '../hypermedia/filters.ts';
+import { contains, equalNumber, type Filter, since, until } from '../hypermedia/filters.ts';
 import { item, list, PUBLIC, type Route, SIGNED_IN } from '../hypermedia/routes.ts';
 import { instance } from '../instances/resources.ts';
 import { FILES_OF_INSTANCES, feedFile } from './file-resources.ts';
 import { feed } from './resources.ts';
 
-/** By path, descending, folder by folder. */
-const BY_PATH = sql`d.path desc, x.name desc`;
+/** By path, descending, folder by folder; outputs of jobs that are seen here are few among all files. */
+const BY_PATH = sql`d.path || '' desc, x.name desc`;
 
 /** Paths of feeds as they were written before homes had folders of their own. */
 const SHORT_FNAME = sql`regexp_replace(${FNAME}, '^home/([^/]+)/feeds/', '\\1/')`;
@@ -22,8 +22,8 @@ const FILTERS: readonly Filter[] = [
   until('max_creation_date', sql`x.creation_date`),
   equalNumber('plugin_inst_id', sql`i.id`),
   equalNumber('feed_id', sql`i.feed_id`),
-  startsWith('fname', FNAME),
-  exactly('fname_exact', FNAME),
+  beginningOfPath('fname'),
+  exactPath('fname_exact'),
   contains('fname_icontains', FNAME),
   oneOfEachFolder('fname_nslashes', SHORT_FNAME),
 ];

@@ -1,6 +1,35 @@
-/** Filters on whole paths that only files have. */
+/** Filters on whole paths that only files (`x` in the folder `d`) have. */
 import { type RawBuilder, sql } from 'kysely';
-import { type Filter, likePattern, special } from '../hypermedia/filters.ts';
+import { type Filter, likePattern, parseText, special } from '../hypermedia/filters.ts';
+import { folderOf, nameOf } from './paths.ts';
+import { FNAME } from './resources.ts';
+
+/** The whole path. */
+export function exactPath(name: string): Filter {
+  return special(
+    name,
+    'string',
+    (text) => [parseText(text, name), folderOf(text), nameOf(text)],
+    (parts) =>
+      sql`${FNAME} = (${parts}::text[])[1] and d.path = (${parts}::text[])[2] and x.name = (${parts}::text[])[3]`,
+  );
+}
+
+/** The beginning of the path, case-sensitive. The folders below the last one that it names are a range of the index on paths. */
+export function beginningOfPath(name: string): Filter {
+  return special(
+    name,
+    'string',
+    (text) => {
+      const folder = folderOf(text);
+      // `0` comes after `/`
+      const end = folder === '' ? '\u{10ffff}' : `${folder}0`;
+      return [`${likePattern(parseText(text, name))}%`, folder, end];
+    },
+    (parts) =>
+      sql`${FNAME} like (${parts}::text[])[1] and d.path >= (${parts}::text[])[2] and d.path < (${parts}::text[])[3]`,
+  );
+}
 
 /** Words apart by white space, all of them in the path, ignoring case. */
 export function allWords(name: string, path: RawBuilder<unknown>): Filter {

@@ -11,22 +11,13 @@ import {
   writeFolder,
   writeLinkFile,
 } from '../access/files.ts';
-import {
-  contains,
-  equalNumber,
-  exactly,
-  type Filter,
-  special as filter,
-  since,
-  startsWith,
-  until,
-} from '../hypermedia/filters.ts';
+import { contains, equalNumber, exactly, type Filter, special as filter, since, until } from '../hypermedia/filters.ts';
 import { boolean, file, text } from '../hypermedia/input.ts';
-import { change, creation, item, list, PUBLIC, type Route, SIGNED_IN } from '../hypermedia/routes.ts';
+import { change, creation, item, list, type Order, PUBLIC, type Route, SIGNED_IN } from '../hypermedia/routes.ts';
 import { downloadRoute } from './download-route.ts';
 import { createFolder, requestFolderDeletion, requireMovableLink } from './folders.ts';
 import { changeObject, removeFile } from './moves.ts';
-import { allWords, oneOfEachFolder } from './name-filters.ts';
+import { allWords, beginningOfPath, exactPath, oneOfEachFolder } from './name-filters.ts';
 import { PATH_LIMIT_CHARACTERS } from './paths.ts';
 import { permissionRoutes } from './permissions.ts';
 import { browserFile, FNAME, folder, linkFile, userFile } from './resources.ts';
@@ -88,7 +79,8 @@ const folderRoutes: readonly Route[] = [
     of: folder,
     ...inFolder,
     where: ({ caller, path }) => sql`d.parent_id = ${path('id')} and ${readFolder('d', caller)}`,
-    order: sql`d.path desc`,
+    // that is by path, since they have one parent
+    order: sql`d.name desc`,
   }),
   list({
     path: 'filebrowser/{id}/files/',
@@ -153,15 +145,16 @@ export function ownFiles(caller: CallerSql): Condition {
   return ownFile('x', caller);
 }
 
-/** By path, descending, folder by folder. */
-export const USER_FILE_ORDER = sql`d.path desc, x.name desc`;
+/** By path, descending, folder by folder: an administrator's are most of the table, anybody else's few of it. */
+export const USER_FILE_ORDER: Order = ({ caller }) =>
+  caller.role === 'administrator' ? sql`d.path desc, x.name desc` : sql`d.path || '' desc, x.name desc`;
 
 const USER_FILE_FILTERS: readonly Filter[] = [
   equalNumber('id', sql`x.id`),
   since('min_creation_date', sql`x.creation_date`),
   until('max_creation_date', sql`x.creation_date`),
-  startsWith('fname', FNAME),
-  exactly('fname_exact', FNAME),
+  beginningOfPath('fname'),
+  exactPath('fname_exact'),
   contains('fname_icontains', FNAME),
   allWords('fname_icontains_multiple', FNAME),
   oneOfEachFolder('fname_nslashes', FNAME),

@@ -44,7 +44,8 @@ export function parseInteger(text: string, name: string): string | null {
   return exact && floor <= LARGEST && floor >= -LARGEST ? String(floor) : null;
 }
 
-function parseText(text: string, name: string): string {
+/** @throws {InvalidFields} for what no text in the database holds */
+export function parseText(text: string, name: string): string {
   if (text.includes('\0')) throw invalid(name, 'Null characters are not allowed.');
   return text;
 }

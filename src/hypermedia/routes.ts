@@ -187,6 +187,12 @@ interface RouteBase {
   readonly jobs?: boolean;
 }
 
+/**
+ * Where the members are few among many rows, and an index has these in the order of the list, PostgreSQL likes to walk the whole
+ * index. Such a list orders by an expression that the index does not have, such as `name || ''`.
+ */
+export type Order = RawBuilder<unknown> | ((scope: Scope) => RawBuilder<unknown>);
+
 export interface ListRoute extends RouteBase {
   readonly kind: 'list';
   readonly of: Resource;
@@ -196,7 +202,7 @@ export interface ListRoute extends RouteBase {
   /** Where its members are looked for, if the tables of the resource are not the quickest way. The resource's aliases hold. */
   readonly from?: RawBuilder<unknown>;
   readonly where?: (scope: Scope) => RawBuilder<unknown>;
-  readonly order: RawBuilder<unknown>;
+  readonly order: Order;
   readonly links?: readonly ListLink[];
   readonly search?: Search;
   readonly create?: Creation;

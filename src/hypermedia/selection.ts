@@ -5,7 +5,7 @@ import { type FieldErrors, Forbidden, InvalidFields, NotAuthenticated, NotFound 
 import type { Filter } from './filters.ts';
 import type { Page } from './paging.ts';
 import { fieldSql, fieldsFor, type Resource } from './resource.ts';
-import type { Search } from './routes.ts';
+import type { Order, Search } from './routes.ts';
 import {
   allOf,
   callerSql,
@@ -66,7 +66,7 @@ export interface ListDeclaration {
   readonly of: Resource;
   readonly from?: RawBuilder<unknown> | undefined;
   readonly where?: ((scope: Scope) => RawBuilder<unknown>) | undefined;
-  readonly order: RawBuilder<unknown>;
+  readonly order: Order;
   readonly search?: Search | undefined;
 }
 
@@ -137,7 +137,7 @@ export class ListSelection {
         .map((filter) => filter.condition(new Parameter(filterParameter(filter.name)), scope)),
     ];
     const condition = allOf(conditions);
-    const orderBy = search?.sort?.orders[sort] ?? order;
+    const orderBy = search?.sort?.orders[sort] ?? (typeof order === 'function' ? order(scope) : order);
     const from = this.#declaration.from ?? of.from;
     // the page's ids come first, so that fields are made and tables joined for its rows only
     const ids = sql`select ${of.id} from ${from} where ${condition} order by ${orderBy} limit ${LIMIT}::bigint offset ${OFFSET}::bigint`;
